@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import os
 import sys
 import traceback
@@ -93,10 +94,20 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
     frames: list[Seen] = _or([], lambda: walk_traceback(cause.__traceback__))
     roots = {id(module): name for name, module in running.models.items()}
     paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots))
-    eager: EagerAnswer | None = _or(None, lambda: _eager(cause, frames, paths, step, running))
-    called = tuple(_frame_or_bare(seen, paths) for seen in frames)
-    uncompiled = _uncompiled(eager, called)
+
+    def capture(again: BaseException, models: Mapping[str, nn.Module]) -> CrashFact:
+        return capture_crash(again, step, Running({**running.models, **models}), _CAUSES)
+
+    # How a call goes without the compiler that failed on it; its crash is what the compiler's stands for.
+    eager: EagerAnswer | None = _or(None, lambda: ask_eager(cause, frames, paths, capture))
+    called = tuple(_or(_bare(seen), functools.partial(_frame, seen, paths)) for seen in frames)
+    uncompiled: CrashFact | None = None
+    if eager is not None and eager.crash is not None:
+        inner = called[: eager.outside] + eager.crash.frames
+        uncompiled = dataclasses.replace(eager.crash, frames=inner)
     crash = LiveCrash(cause, frames, paths, running, eager)
+    # Examiners ask for class and text; where those of the user's own making fail, none is asked.
+    can_be_asked = text != FAILED and _or(False, lambda: isinstance(cause, Warning) or True)
     return CrashFact(
         kind=type(cause).__name__,
         message=_NO_TEXT if text == FAILED else text,
@@ -114,20 +125,8 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         attributes=_or({}, lambda: carried_by(cause)),
         causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
         raised_from=cause.__cause__ is not None or uncompiled is not None,
-        evidence=_evidence(crash) if text != FAILED and _tells_its_class(cause) else CrashEvidence(),
+        evidence=_evidence(crash) if can_be_asked else CrashEvidence(),
     )
-
-
-def _tells_its_class(error: BaseException) -> bool:
-    """Examiners ask for class and text; where those of the user's own making fail, none is asked."""
-    return _or(False, lambda: isinstance(error, Warning) or True)
-
-
-def _evidence(crash: LiveCrash) -> CrashEvidence:
-    # Eighty files, which a training that does not crash need not hold in memory.
-    from torch_debugger.crashes.evidence import examine_all
-
-    return examine_all(crash)
 
 
 def _flow(error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str], running: Running) -> list[FlowStep]:
@@ -140,22 +139,11 @@ def _flow(error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str]
     return whole + views
 
 
-def _eager(
-    error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str], step: int, running: Running
-) -> EagerAnswer | None:
-    """How a call goes without the compiler that failed on it; its crash is what the compiler's stands for."""
+def _evidence(crash: LiveCrash) -> CrashEvidence:
+    # Thirty files, which a training that does not crash need not hold in memory.
+    from torch_debugger.crashes.evidence import examine_all
 
-    def capture(again: BaseException, models: Mapping[str, nn.Module]) -> CrashFact:
-        return capture_crash(again, step, Running({**running.models, **models}), _CAUSES)
-
-    return ask_eager(error, frames, paths, capture)
-
-
-def _uncompiled(eager: EagerAnswer | None, frames: tuple[CrashFrame, ...]) -> CrashFact | None:
-    """The crash without the compiler, with the frames that led to the compiled call before its own."""
-    if eager is None or eager.crash is None:
-        return None
-    return dataclasses.replace(eager.crash, frames=frames[: eager.outside] + eager.crash.frames)
+    return examine_all(crash)
 
 
 def _causes(error: BaseException, step: int, running: Running, depth: int) -> tuple[CrashFact, ...]:
@@ -205,9 +193,8 @@ def _frame(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
     )
 
 
-def _frame_or_bare(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
-    bare = CrashFrame(seen.file, seen.line, seen.function, "", False, None, None, ())
-    return _or(bare, lambda: _frame(seen, paths))
+def _bare(seen: Seen) -> CrashFrame:
+    return CrashFrame(seen.file, seen.line, seen.function, "", False, None, None, ())
 
 
 def _user_place(frames: Sequence[Seen], paths: Mapping[int, str]) -> Place:
@@ -220,14 +207,18 @@ def _user_place(frames: Sequence[Seen], paths: Mapping[int, str]) -> Place:
 
 
 def _traceback_text(told: traceback.TracebackException, error: BaseException) -> str:
-    limit = _frames_shown()
+    limit = getattr(sys, "tracebacklimit", None)  # what Python itself prints of an exception that nobody catches
+    limit = max(limit, 0) if type(limit) is int else 1000 if sys.version_info < (3, 13) else sys.maxsize
     waiting, seen = [told], set()
     while waiting:
         part = waiting.pop()
         if id(part) not in seen:
             seen.add(id(part))
-            _drop_our_frames(part.stack)
-            _leave_out_lines(part.stack)
+            part.stack[:] = [summary for summary in part.stack if not is_ours(summary.filename)]
+            # Before Python 3.13 what prints is in C, and reads no line out of an archive.
+            for summary in part.stack if sys.version_info < (3, 13) else ():
+                if not os.path.exists(summary.filename):
+                    summary._line = ""  # type: ignore[attr-defined]
             if limit:
                 del part.stack[:-limit]
             else:  # then not even the line above them
@@ -235,26 +226,6 @@ def _traceback_text(told: traceback.TracebackException, error: BaseException) ->
             inner = [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]
             waiting += [item for item in inner if item is not None]
     return "".join(told.format()).removesuffix("\n") + _or("", lambda: similar_name(error)) + "\n"
-
-
-def _frames_shown() -> int:
-    """How many frames, the innermost, Python itself prints of an exception that nobody catches."""
-    limit = getattr(sys, "tracebacklimit", None)
-    if type(limit) is int:
-        return max(limit, 0)
-    return 1000 if sys.version_info < (3, 13) else sys.maxsize
-
-
-def _drop_our_frames(stack: traceback.StackSummary) -> None:
-    """In place."""
-    stack[:] = [summary for summary in stack if not is_ours(summary.filename)]
-
-
-def _leave_out_lines(stack: traceback.StackSummary) -> None:
-    """In place. Before Python 3.13 what prints is in C, and reads no line out of an archive."""
-    for summary in stack if sys.version_info < (3, 13) else ():
-        if not os.path.exists(summary.filename):
-            summary._line = ""  # type: ignore[attr-defined]
 
 
 # Exceptions whose class is the script's own, told without running what it has made of their methods.

@@ -15,9 +15,9 @@ import struct
 import sys
 import zipfile
 from collections import OrderedDict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import PurePath
-from types import FrameType, FunctionType, ModuleType
+from types import FunctionType, ModuleType
 from typing import Any
 
 import torch
@@ -46,7 +46,9 @@ _SERIALIZATION = "torch/serialization.py"
 
 def examine_checkpoints(crash: LiveCrash) -> CheckpointEvidence | None:
     """The last of torch's doors that the traceback went through: load_state_dict, load or save."""
-    names = {(seen.function, _home(seen.file)) for seen in crash.frames}
+    # torch/optim/optimizer.py, however the machine writes and where it keeps it
+    homes = [(seen.function, seen.file.replace("\\", "/").rpartition("/torch/")[2]) for seen in crash.frames]
+    names = {(function, f"torch/{home}") for function, home in homes}
     if ("load_state_dict", "torch/nn/modules/module.py") in names:
         return CheckpointEvidence(model=examine_model_load(crash))
     if ("load_state_dict", "torch/optim/optimizer.py") in names:
@@ -60,14 +62,10 @@ def examine_checkpoints(crash: LiveCrash) -> CheckpointEvidence | None:
     return None
 
 
-def _home(file: str) -> str:
-    """torch/optim/optimizer.py, however the machine writes and where it keeps it."""
-    return "torch/" + file.replace("\\", "/").rpartition("/torch/")[2]
-
-
 # State dicts against the module or optimizer whose load_state_dict refused them.
 _ENTRIES, _KEYS, _LAYERS = 3000, 40, 8
 _WRAPPERS = ("module", "_orig_mod")  # where DataParallel and DDP, and torch.compile, keep the model
+_OF_OPTIMIZER = {"state", "param_groups"}
 
 
 def examine_model_load(crash: LiveCrash) -> ModelLoad | None:
@@ -76,26 +74,22 @@ def examine_model_load(crash: LiveCrash) -> ModelLoad | None:
     module, given = held.get("self"), held.get("state_dict")
     if seen is None or crash.innermost is not seen or not is_a(module, nn.Module):
         return None  # an error of somebody's hook or own _load_from_state_dict
-    caller = _caller(crash)
-    name = name_root(module, caller)
+    name = name_root(module, crash.user_frame.frame if crash.user_frame is not None else None)
     load = ModelLoad(name, type(module).__name__, kind_name(type(given)), bool(held.get("strict", True)))
     if not is_a(given, Mapping):
         return load
     wanted = dict(_wanted(module))
+    children = [name for name, _ in module.named_children()]
     return ModelLoad(
         *(load.name, load.kind, load.given, load.strict),
-        wrapped=_wrapped(module),
+        wrapped=children[0] if len(children) == 1 and children[0] in _WRAPPERS else "",
         wanted=tuple(StateEntry(key, shape) for key, shape in itertools.islice(wanted.items(), _ENTRIES)),
         saved=_entries(given),
         others=tuple(str(key) for key, value in given.items() if not is_tensor(value))[:_KEYS],
         inside=tuple(_inside(given)),
-        of_optimizer=_of_optimizer(given),
+        of_optimizer=set(given) == _OF_OPTIMIZER,
         layers=_differing_layers(crash, module, name, wanted, given),
     )
-
-
-def _caller(crash: LiveCrash) -> FrameType | None:
-    return crash.user_frame.frame if crash.user_frame is not None else None
 
 
 def _wanted(module: nn.Module) -> Iterator[tuple[str, tuple[int, ...]]]:
@@ -108,11 +102,6 @@ def _wanted(module: nn.Module) -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield f"{path}.{name}".lstrip("."), tuple(value.shape)
 
 
-def _wrapped(module: nn.Module) -> str:
-    children = [name for name, _ in module.named_children()]
-    return children[0] if len(children) == 1 and children[0] in _WRAPPERS else ""
-
-
 def _entries(given: Mapping[Any, Any]) -> tuple[StateEntry, ...]:
     tensors = ((str(key), value) for key, value in given.items() if is_tensor(value))
     return tuple(StateEntry(key, tuple(value.shape)) for key, value in itertools.islice(tensors, _ENTRIES))
@@ -122,13 +111,9 @@ def _inside(given: Mapping[Any, Any]) -> Iterator[InnerState]:
     for key, value in itertools.islice(given.items(), _KEYS):
         if type(key) is not str or not is_a(value, Mapping):
             continue
-        entries, of_optimizer = _entries(value), _of_optimizer(value)
+        entries, of_optimizer = _entries(value), set(value) == _OF_OPTIMIZER
         if entries or of_optimizer:
             yield InnerState(key, entries, of_optimizer)
-
-
-def _of_optimizer(given: Mapping[Any, Any]) -> bool:
-    return set(given) == {"state", "param_groups"}
 
 
 def _differing_layers(
@@ -140,8 +125,7 @@ def _differing_layers(
     seen = crash.user_frame
     if not paths or seen is None:
         return ()
-    files = crash.user_files
-    places, call = constructor_places(module, name, files), seen.place
+    places, call = constructor_places(module, name, crash.user_files), seen.place
     return tuple(
         describe_layer(module.get_submodule(path), f"{name}.{path}".rstrip("."), places, call) for path in paths
     )
@@ -153,24 +137,21 @@ def examine_optimizer_load(crash: LiveCrash) -> OptimizerLoad | None:
     optimizer, given = held.get("self"), held.get("state_dict")
     if seen is None or crash.innermost is not seen or not is_a(optimizer, torch.optim.Optimizer):
         return None
-    name = name_of(optimizer, _caller(crash)) or "optimizer"
+    user = crash.user_frame
+    name = name_of(optimizer, user.frame if user is not None else None) or "optimizer"
     groups = tuple(len(group["params"]) for group in optimizer.param_groups)
     if not is_a(given, Mapping):
         return OptimizerLoad(name, type(optimizer).__name__, kind_name(type(given)), groups=groups)
     inner = [(key, value) for key, value in given.items() if type(key) is str and is_a(value, Mapping)]
+    saved = given.get("param_groups")
     return OptimizerLoad(
         *(name, type(optimizer).__name__, kind_name(type(given))),
         keys=tuple(str(key) for key in itertools.islice(given, _KEYS)),
-        inside=tuple(key for key, value in inner if _of_optimizer(value)),
+        inside=tuple(key for key, value in inner if set(value) == _OF_OPTIMIZER),
         of_model=bool(given) and all(is_tensor(value) for value in given.values()),
         groups=groups,
-        saved_groups=_saved_groups(given),
+        saved_groups=tuple(len(group.get("params", ())) for group in saved) if is_a(saved, list) else (),
     )
-
-
-def _saved_groups(given: Mapping[Any, Any]) -> tuple[int, ...]:
-    groups = given.get("param_groups")
-    return tuple(len(group.get("params", ())) for group in groups) if is_a(groups, list) else ()
 
 
 # What torch.load refuses: to import a class it does not know, to put a tensor on a device that is not here.
@@ -184,17 +165,11 @@ def examine_refusals(crash: LiveCrash) -> tuple[tuple[RefusedGlobal, ...], bool]
     first = _refused_first(crash.error)
     if seen is None or not first:
         return (), False
-    others = _refused_in(_path(seen.locals.get("f")))
+    path = path_given(seen.locals.get("f"))
+    others = _refused_in(path) if path is not None and os.path.isfile(path) else []
     names = list(dict.fromkeys([first, *others]))[:_GLOBALS]
-    user = crash.user_frame
-    reach = user.names if user is not None else {}
+    reach = crash.user_frame.names if crash.user_frame is not None else {}
     return tuple(_describe(name, reach) for name in names), bool(others)
-
-
-def _path(given: Any) -> str:
-    """Of the file that was given by its path, or open; empty for what has none, or is gone."""
-    path = path_given(given)
-    return path if path is not None and os.path.isfile(path) else ""
 
 
 def _refused_first(error: BaseException) -> str:
@@ -204,20 +179,18 @@ def _refused_first(error: BaseException) -> str:
         held = seen.locals
         if seen.file.endswith(_UNPICKLER) and type(held.get("full_path")) is str:
             text = str(inner)
-            return f"{held['module']}.{held['name']}" if "GLOBAL" in text else _built_class(text)
+            if "GLOBAL" in text:
+                return f"{held['module']}.{held['name']}"
+            # a class that appears only while building, as the dtype classes of numpy do
+            found = re.search(r"but got <class '([\w.]+)'>", text)
+            return found[1] if found else ""
     return ""
-
-
-def _built_class(text: str) -> str:
-    """A class that appears only while building, as the dtype classes of numpy do."""
-    found = re.search(r"but got <class '([\w.]+)'>", text)
-    return found[1] if found else ""
 
 
 def _refused_in(path: str) -> list[str]:
     """All that weights_only would refuse, read from the pickle's opcodes; nothing of it is run."""
     listing = getattr(torch.serialization, "get_unsafe_globals_in_checkpoint", None)
-    code = _pickle_code(path) if listing is not None and path else None
+    code = _pickle_code(path) if listing is not None else None
     return [*sorted(listing(path)), *_numpy_dtypes(code)] if listing is not None and code is not None else []
 
 
@@ -243,46 +216,31 @@ def _numpy_dtypes(code: bytes) -> Iterator[str]:
 
 def _describe(name: str, reach: Mapping[str, Any]) -> RefusedGlobal:
     home, _, last = name.rpartition(".")
-    value = _reached(name, sys.modules.get(home))
-    if value is None:
-        value = reach.get(last) if home == "__main__" else None
+    module = sys.modules.get(home)
+    value = vars(module).get(last) if is_a(module, ModuleType) else None
+    if value is None and home == "__main__":
+        value = reach.get(last)
+    file = getattr(module, "__file__", None)
     return RefusedGlobal(
         name=name,
-        user_class=_is_users(home, value),
+        user_class=home == "__main__" or (is_a(file, str) and is_user_file(file) and value is not None),
         function=is_a(value, FunctionType),
         module_class=is_a(value, type) and issubclass(value, nn.Module),
         written=_written(value, name, reach) if value is not None else "",
     )
 
 
-def _reached(name: str, module: Any) -> Any:
-    return vars(module).get(name.rpartition(".")[2]) if is_a(module, ModuleType) else None
-
-
-def _is_users(home: str, value: Any) -> bool:
-    file = getattr(sys.modules.get(home), "__file__", None)
-    if home == "__main__":
-        return True
-    return is_a(file, str) and is_user_file(file) and value is not None
-
-
 def _written(value: Any, name: str, reach: Mapping[str, Any]) -> str:
     """Config, nn.Linear, np.dtype: by a name of the user's, else by a module that they imported."""
+    first, *rest = name.split(".")
     last = name.rpartition(".")[2]
     if reach.get(last, vars(builtins).get(last)) is value:
         return last
-    modules = [(held, module) for held, module in reach.items() if is_a(module, ModuleType)]
-    return next(_paths(value, name, modules), "")
-
-
-def _paths(value: Any, name: str, modules: Iterable[tuple[str, ModuleType]]) -> Iterator[str]:
-    parts = name.split(".")
-    for held, module in sorted(modules, key=lambda pair: -len(pair[1].__name__)):
-        if vars(module).get(parts[-1]) is value:
-            yield f"{held}.{parts[-1]}"
-    for held, module in modules:
-        if module.__name__ == parts[0]:
-            yield ".".join([held, *parts[1:]])
+    modules = [(alias, module) for alias, module in reach.items() if is_a(module, ModuleType)]
+    for alias, module in sorted(modules, key=lambda pair: -len(pair[1].__name__)):
+        if vars(module).get(last) is value:
+            return f"{alias}.{last}"
+    return next((".".join([alias, *rest]) for alias, module in modules if module.__name__ == first), "")
 
 
 def examine_location(crash: LiveCrash) -> StorageLocation | None:
@@ -293,23 +251,17 @@ def examine_location(crash: LiveCrash) -> StorageLocation | None:
         return None
     location, asked = str(seen.locals.get("location")), load.locals.get("map_location")
     given = str(asked) if is_a(asked, (str, torch.device)) else ""
+    # How many devices of the kind there are; the crash came from asking the same, so nothing new is woken.
+    kind = location.partition(":")[0]
+    backend = getattr(torch, kind, None)
+    is_there = kind == "cpu" or getattr(backend, "is_available", bool)()
+    count = 1 if kind == "cpu" or not is_there else int(getattr(backend, "device_count", lambda: 1)())
     return StorageLocation(
         location=location,
-        available=_devices(location.partition(":")[0]),
+        available=count if is_there else 0,
         asked=given or ("a function or mapping" if asked is not None else ""),
         asked_itself=bool(given) and location == given,
     )
-
-
-def _devices(kind: str) -> int:
-    """How many there are; the crash came from asking the same, so nothing new is woken."""
-    if kind == "cpu":
-        return 1
-    backend = getattr(torch, kind, None)
-    available = getattr(backend, "is_available", None)
-    if available is None or not available():
-        return 0
-    return int(getattr(backend, "device_count", lambda: 1)())
 
 
 # The file that torch.load or torch.save could not read or write.
@@ -325,24 +277,15 @@ def examine_file(crash: LiveCrash, function: str) -> FileFact | None:
         return None
     given = seen.locals.get("f")
     path = path_given(given)
-    if path is None:
-        return _in_memory(given) if is_a(given, io.BytesIO) else None
-    if function == "load":
-        return _to_read(path)
+    if path is None and is_a(given, io.BytesIO):
+        with given.getbuffer() as content:
+            head, tail, size = bytes(content[:_HEAD]), bytes(content[-_TAIL:]), len(content)
+        return FileFact("", size_bytes=size, form=form_of(head, tail, size), buffer=True)
+    if path is None or function == "load":
+        return _to_read(path) if path is not None else None
     fact = _to_write(path, seen.locals.get("obj"))
-    return dataclasses.replace(fact, os_name=_name_of_os(crash))
-
-
-def _in_memory(given: io.BytesIO) -> FileFact:
-    with given.getbuffer() as content:
-        head, tail, size = bytes(content[:256]), bytes(content[-512:]), len(content)
-    return FileFact("", size_bytes=size, form=form_of(head, tail, size), buffer=True)
-
-
-def _name_of_os(crash: LiveCrash) -> str:
-    user = crash.user_frame
-    held = user.names if user is not None else {}
-    return next((name for name, value in held.items() if value is os), "")
+    names = crash.user_frame.names if crash.user_frame is not None else {}
+    return dataclasses.replace(fact, os_name=next((name for name, value in names.items() if value is os), ""))
 
 
 def path_given(given: Any) -> str | None:
@@ -358,30 +301,25 @@ def _to_read(path: str) -> FileFact:
         return FileFact(path, folder=True, near=tuple(_checkpoints_in(path))[:_NEAR])
     if not os.path.isfile(path):
         found = os.path.isdir(folder)
-        return FileFact(path, exists=False, parent_exists=found, near=_near(path, folder) if found else ())
-    head, tail, size = ends_of(path)
-    form = form_of(head, tail, size)
-    form = _archive(path) if form == "zip" else form
+        names = list(_checkpoints_in(folder)) if found else []
+        lower = [name.lower() for name in names]
+        similar = difflib.get_close_matches(os.path.basename(path).lower(), lower, _NEAR, 0.6)
+        ranked = [name for low in similar for name in names if name.lower() == low]
+        near = tuple(dict.fromkeys(ranked)) or tuple(names[:_NEAR])
+        return FileFact(path, exists=False, parent_exists=found, near=near)
+    with open(path, "rb") as file:
+        size = os.fstat(file.fileno()).st_size
+        head = file.read(_HEAD)
+        file.seek(max(0, size - _TAIL))
+        form = form_of(head, file.read(_TAIL), size)
+    if form == "zip":
+        with zipfile.ZipFile(path) as archive:
+            names = archive.namelist()
+        kinds = {"torchscript": "/constants.pkl", "torch-zip": "/data.pkl", "zip": ""}
+        form = next(kind for kind, end in kinds.items() if not end or any(name.endswith(end) for name in names))
     promised = re.search(rb"^size (\d+)", head, re.MULTILINE) if form == "lfs-pointer" else None
-    start = first_words(head) if form in _TEXTS else ""
+    start = " ".join(head.decode("utf-8", errors="replace").split())[:60] if form in _TEXTS else ""
     return FileFact(path, size_bytes=size, form=form, start=start, expected_bytes=int(promised[1]) if promised else 0)
-
-
-def _archive(path: str) -> str:
-    """torch-zip, torchscript, or any other archive, by the names of its entries."""
-    with zipfile.ZipFile(path) as archive:
-        names = archive.namelist()
-    if any(name.endswith("/constants.pkl") for name in names):
-        return "torchscript"
-    return "torch-zip" if any(name.endswith("/data.pkl") for name in names) else "zip"
-
-
-def _near(path: str, folder: str) -> tuple[str, ...]:
-    wanted = os.path.basename(path)
-    names = list(_checkpoints_in(folder))
-    similar = difflib.get_close_matches(wanted.lower(), [name.lower() for name in names], _NEAR, 0.6)
-    ranked = [name for low in similar for name in names if name.lower() == low]
-    return tuple(dict.fromkeys(ranked)) or tuple(names[:_NEAR])
 
 
 def _checkpoints_in(folder: str) -> Iterator[str]:
@@ -434,15 +372,6 @@ _END_OF_ZIP = b"PK\x05\x06"
 _OLD_TORCH = b"\x80\x02\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 
 
-def ends_of(path: str) -> tuple[bytes, bytes, int]:
-    """The first bytes, the last bytes, and the size."""
-    with open(path, "rb") as file:
-        size = os.fstat(file.fileno()).st_size
-        head = file.read(_HEAD)
-        file.seek(max(0, size - _TAIL))
-        return head, file.read(_TAIL), size
-
-
 def form_of(head: bytes, tail: bytes, size: int) -> str:
     """empty, zip, cut-zip, old-torch, pickle, safetensors, html, lfs-pointer, json, text, ...; or unknown"""
     if not size:
@@ -458,14 +387,10 @@ def form_of(head: bytes, tail: bytes, size: int) -> str:
         return "old-torch"
     if head[0] == 0x80 and len(head) > 1 and head[1] in (2, 3, 4, 5):
         return "pickle"
-    return _safetensors(head, size) or _text(head)
-
-
-def _safetensors(head: bytes, size: int) -> str:
     length = struct.unpack("<Q", head[:8])[0] if len(head) > 8 else 0
-    if head[8:9] != b"{" or not 0 < length < 100_000_000:
-        return ""
-    return "safetensors" if length + 8 <= size else "cut-safetensors"
+    if head[8:9] == b"{" and 0 < length < 100_000_000:
+        return "safetensors" if length + 8 <= size else "cut-safetensors"
+    return _text(head)
 
 
 def _text(head: bytes) -> str:
@@ -478,8 +403,3 @@ def _text(head: bytes) -> str:
     if not all(character.isprintable() or character.isspace() for character in text):
         return "unknown"
     return "json" if text.lstrip().startswith(("{", "[")) else "text"
-
-
-def first_words(head: bytes) -> str:
-    """The start of a text, on one line."""
-    return " ".join(head.decode("utf-8", errors="replace").split())[:60]

@@ -7,6 +7,8 @@ the allocator's counts and tensors on the CPU can still be read, and nothing els
 from __future__ import annotations
 
 import ast
+import contextlib
+import math
 import os
 import re
 from collections.abc import Iterator
@@ -17,15 +19,14 @@ import torch
 from torch import nn
 from torch.utils._pytree import tree_leaves
 
-from torch_debugger.crashes.frames import LiveCrash, describe, is_tensor, statement_at
-from torch_debugger.crashes.indices import Lookup, examine_lookup
-from torch_debugger.crashes.layers import describe_layer
+from torch_debugger.crashes.frames import LiveCrash, describe, is_tensor, statement_place
+from torch_debugger.crashes.indices import Lookup, examine_lookup, layer_in
+from torch_debugger.crashes.loading_samples import for_statements
 from torch_debugger.crashes.memory import models_of
-from torch_debugger.records import LayerFact, LocalTensor, Place
+from torch_debugger.model.autograd_graph import walk_nodes
+from torch_debugger.records import Place
 from torch_debugger.records.crash import CudaEvidence, DeviceLookup
-from torch_debugger.source.constructors import constructor_places
-from torch_debugger.source.files import covers, is_user_file
-from torch_debugger.source.syntax import nodes_in
+from torch_debugger.source.files import is_user_file
 
 _KINDS = (
     ("fork", re.compile(r"Cannot re-initialize CUDA in forked subprocess|CUDA error: initialization error")),
@@ -47,43 +48,28 @@ def examine_cuda(crash: LiveCrash) -> CudaEvidence | None:
     kind, told = kinds[0]
     if kind == "fork":
         return CudaEvidence(kind, told, worker=worker_line(crash, text))
-    free, total = _memory() if kind in ("library", "image") else (0, 0)
-    name, capability = _device() if kind == "image" else ("", "")
+    free, total, name, capability = 0, 0, "", ""
+    with contextlib.suppress(RuntimeError, AssertionError):  # nothing where the context does not answer
+        if kind in ("library", "image"):
+            free, total = torch.cuda.mem_get_info()
+    with contextlib.suppress(RuntimeError, AssertionError):
+        if kind == "image":
+            major, minor = torch.cuda.get_device_capability()
+            name, capability = torch.cuda.get_device_name(), f"sm_{major}{minor}"
+    facts = [describe(source.name, source.tensor) for source in index_tensors(crash)]
     return CudaEvidence(
         kind=kind,
         told=told,
         blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"),
         alive=total > 0,
         lookups=lookups_out_of_range(crash) if kind in (*_DEAD, "library") else (),
-        seen=tuple(_described(crash)),
-        free_bytes=free,
-        total_bytes=total,
+        seen=tuple([fact for fact in facts if fact is not None][:6]),
+        free_bytes=int(free),
+        total_bytes=int(total),
         name=name,
         capability=capability,
         architectures=tuple(torch.cuda.get_arch_list()) if kind == "image" else (),
     )
-
-
-def _memory() -> tuple[int, int]:
-    """Free and total bytes; nothing where the context does not answer."""
-    try:
-        free, total = torch.cuda.mem_get_info()
-    except (RuntimeError, AssertionError):
-        return 0, 0
-    return int(free), int(total)
-
-
-def _device() -> tuple[str, str]:
-    try:
-        major, minor = torch.cuda.get_device_capability()
-        return torch.cuda.get_device_name(), f"sm_{major}{minor}"
-    except (RuntimeError, AssertionError):
-        return "", ""
-
-
-def _described(crash: LiveCrash) -> list[LocalTensor]:
-    facts = [describe(source.name, source.tensor) for source in index_tensors(crash)]
-    return [fact for fact in facts if fact is not None][:6]
 
 
 # Indices that a device was given, read on the CPU side, against the tables and scores they choose from.
@@ -123,75 +109,58 @@ def index_tensors(crash: LiveCrash) -> list[Source]:
             if is_tensor(value) and value.device.type == "cpu" and value.dtype in _INTEGERS:
                 found.append(Source(name, value, -1))
     unique = {id(source.tensor): source for source in reversed(found)}
-    return [source for source in found if unique[id(source.tensor)] is source and _is_small(source.tensor)]
+    return [
+        source
+        for source in found
+        if unique[id(source.tensor)] is source
+        and 0 < source.tensor.numel() <= _LARGEST
+        and source.tensor.layout is torch.strided
+    ]
 
 
 def loop_names(crash: LiveCrash) -> dict[str, str]:
     """What the user's loop calls the parts of a batch: batch[1] -> y, for `for x, y in loader`."""
-    for seen in reversed(crash.frames):
-        tree = tree_of(seen.file) if seen.user else None
-        loops = [node for node in ast.walk(tree) if isinstance(node, ast.For)] if tree is not None else []
-        around = [loop for loop in loops if loop.lineno <= seen.line <= (loop.end_lineno or 0)]
-        for loop in reversed(around):
-            target = _batch_target(loop)
-            if isinstance(target, ast.Tuple):
-                return {f"batch[{place}]": ast.unparse(part) for place, part in enumerate(target.elts)}
+    for loop in (loop for seen in crash.user_frames for loop in for_statements(seen)):
+        counted = ast.unparse(loop.iter).startswith("enumerate(")  # for i, (x, y) in enumerate(loader)
+        target = loop.target.elts[-1] if counted and isinstance(loop.target, ast.Tuple) else loop.target
+        if isinstance(target, ast.Tuple):
+            return {f"batch[{place}]": ast.unparse(part) for place, part in enumerate(target.elts)}
     return {}
-
-
-def _batch_target(loop: ast.For) -> ast.expr:
-    """(x, y) of `for x, y in loader` and of `for i, (x, y) in enumerate(loader)`."""
-    counted = ast.unparse(loop.iter).startswith("enumerate(")
-    return loop.target.elts[-1] if counted and isinstance(loop.target, ast.Tuple) else loop.target
-
-
-def _is_small(tensor: torch.Tensor) -> bool:
-    return 0 < tensor.numel() <= _LARGEST and tensor.layout is torch.strided
 
 
 def lookups_out_of_range(crash: LiveCrash) -> tuple[DeviceLookup, ...]:
     """All that are: an embedding's first, then labels; the newest batch first."""
     sources = index_tensors(crash)
     found = [*_in_tables(crash, sources), *_in_scores(crash, sources)]
-    return tuple(sorted(found, key=lambda lookup: (max(lookup.age, 0), _excess(lookup))))
-
-
-def _excess(lookup: DeviceLookup) -> int:
-    """How far beyond its table the highest index reaches: the table it was meant for is the nearest."""
-    return max(0, lookup.found.highest - lookup.found.size)
+    # how far beyond its table the highest index reaches: the table it was meant for is the nearest
+    excess = {id(lookup): max(0, lookup.found.highest - lookup.found.size) for lookup in found}
+    return tuple(sorted(found, key=lambda lookup: (max(lookup.age, 0), excess[id(lookup)])))
 
 
 def _in_tables(crash: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
-    given = _given_shapes(crash)
+    given = [item for call in crash.running.calls.values() for item in tree_leaves(call) if is_tensor(item)]
+    shapes = {item.shape for item in given if item.dtype in _INTEGERS}
     for name, model in models_of(crash).items():
         for path, layer in model.named_modules(prefix=name):
             if not isinstance(layer, nn.Embedding | nn.EmbeddingBag):
                 continue
             for source in sources:
                 lookup = Lookup("embedding", source.tensor, layer.num_embeddings, index_name=source.name)
-                evidence = examine_lookup(crash, lookup) if _fits(source, given) else None
+                fits = not shapes or source.tensor.shape in shapes
+                evidence = examine_lookup(crash, lookup) if fits else None
                 if evidence is not None:
-                    yield DeviceLookup(evidence, _layer(crash, name, model, path, layer), source.age)
-
-
-def _given_shapes(crash: LiveCrash) -> set[tuple[int, ...]]:
-    """The shapes of the integer tensors that the models were last called with."""
-    given = [item for call in crash.running.calls.values() for item in tree_leaves(call) if is_tensor(item)]
-    return {tuple(item.shape) for item in given if item.dtype in _INTEGERS}
-
-
-def _fits(source: Source, given: set[tuple[int, ...]]) -> bool:
-    return not given or tuple(source.tensor.shape) in given
-
-
-def _layer(crash: LiveCrash, name: str, root: nn.Module, path: str, layer: nn.Module) -> LayerFact:
-    files = crash.user_files
-    return describe_layer(layer, path, constructor_places(root, name, files), Place(module=path))
+                    yield DeviceLookup(evidence, layer_in(crash, name, model, path, layer), source.age)
 
 
 def _in_scores(crash: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
     for scores in _scores(crash):
-        layer = _scoring_layer(crash, scores.classes)
+        linear = [
+            (name, model, path, layer)
+            for name, model in models_of(crash).items()
+            for path, layer in model.named_modules(prefix=name)
+            if isinstance(layer, nn.Linear) and layer.out_features == scores.classes
+        ]
+        layer = layer_in(crash, *linear[0]) if len(linear) == 1 else None
         for source in sources:
             if source.tensor.numel() != scores.labels:
                 continue
@@ -199,17 +168,6 @@ def _in_scores(crash: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup
             evidence = examine_lookup(crash, replace(lookup, index_name=source.name))
             if evidence is not None:
                 yield DeviceLookup(evidence, layer, source.age)
-
-
-def _scoring_layer(crash: LiveCrash, classes: int) -> LayerFact | None:
-    """The only linear layer that gives so many scores."""
-    found = [
-        (name, model, path, layer)
-        for name, model in models_of(crash).items()
-        for path, layer in model.named_modules(prefix=name)
-        if isinstance(layer, nn.Linear) and layer.out_features == classes
-    ]
-    return _layer(crash, *found[0]) if len(found) == 1 else None
 
 
 def _scores(crash: LiveCrash) -> Iterator[Scores]:
@@ -227,15 +185,10 @@ def _scores(crash: LiveCrash) -> Iterator[Scores]:
 
 def _of_graph(node: Any) -> Scores | None:
     """NllLoss <- LogSoftmax: the shape of the latter's output, which needs no device to be read."""
-    waiting = [node]
-    for _ in range(_NODES):
-        if not waiting:
-            return None
-        node = waiting.pop(0)
-        below = [other for other, _ in node.next_functions if other is not None]
-        if node.name().startswith("NllLoss") and below:
-            return _counted(below[0]._input_metadata[0].shape, getattr(node, "_saved_ignore_index", -100))
-        waiting += below
+    for part in walk_nodes(node, _NODES)[0]:
+        below = [other for other, _ in part.next_functions if other is not None]
+        if part.name().startswith("NllLoss") and below:
+            return _counted(below[0]._input_metadata[0].shape, getattr(part, "_saved_ignore_index", -100))
     return None
 
 
@@ -250,9 +203,7 @@ def _of_frame(held: dict[str, Any]) -> Scores | None:
 def _counted(shape: Any, ignored: int) -> Scores:
     """[labels, classes], or [batch, classes, ...]."""
     sizes = [int(size) for size in shape]
-    labels = 1
-    for size in (*sizes[:1], *sizes[2:]):
-        labels *= size
+    labels = math.prod((*sizes[:1], *sizes[2:]))
     signed = ignored - 2 * _UNSIGNED if ignored >= _UNSIGNED else ignored
     return Scores(sizes[1] if len(sizes) > 1 else sizes[0], labels, signed)
 
@@ -267,7 +218,4 @@ def worker_line(crash: LiveCrash, text: str) -> Place:
     seen = crash.user_frame
     if not lines and seen is not None:
         lines = [(seen.file, seen.line)]
-    if not lines:
-        return Place()
-    first, code = statement_at(*lines[-1])
-    return Place(lines[-1][0], first, None, code)
+    return statement_place(*lines[-1]) if lines else Place()

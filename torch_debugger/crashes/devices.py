@@ -13,8 +13,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.crashes.expressions import operands_of, resolve, running_expression
-from torch_debugger.crashes.frames import LiveCrash, Seen, describe, is_tensor, statement_at
+from torch_debugger.crashes.expressions import operands_of, parsed, resolve, running_expression
+from torch_debugger.crashes.frames import LiveCrash, Seen, describe, is_tensor, statement_place
+from torch_debugger.crashes.layers import arguments_of
 from torch_debugger.records import LocalTensor, Place
 from torch_debugger.records.crash import DeviceEvidence, MetTensor, ModelDevices
 from torch_debugger.source.assignments import assignment_of, is_known_before
@@ -60,40 +61,27 @@ def _accelerator(found: Sequence[Meeting], text: str) -> torch.device | None:
 
 def _met(each: Meeting, crash: LiveCrash, accelerator: torch.device) -> MetTensor:
     known = known_as(each.tensor, crash.frames) if each.role in ("nameless", "variable") else None
-    path = crash.paths.get(id(each.owner)) if each.owner is not None else None
-    if known is None:
-        return _unnamed(each, path, crash, accelerator)
+    name = known.name if known is not None else each.name
+    tensor = describe(name, each.tensor) or LocalTensor(name, (), "", str(each.tensor.device), False)
+    if known is None:  # a temporary, or something that a module or an optimizer holds
+        path, seen = crash.paths.get(id(each.owner)) if each.owner is not None else None, crash.user_frame
+        use = seen.statement if seen is not None else Place()
+        beside = device_text(seen, seen.line, accelerator) if seen is not None else ""
+        made = layer_setting(crash, path) if each.role == "weights" and path else Place()
+        return MetTensor(tensor, each.role, path, use, made, beside_use=beside, beside_made=beside)
     made, maker = made_at(known)
+    # only where the tensor is made in the very frame that is still there
+    is_here = known.role != "attribute" and made.file == known.seen.file and made.line is not None
     return MetTensor(
-        tensor=_described(known.name, each.tensor),
+        tensor=tensor,
         role=known.role,
         module=crash.paths.get(id(known.owner)),
-        use=statement_place(known.seen),
+        use=known.seen.statement,
         made=made,
         maker=maker,
         beside_use=device_text(known.seen, known.seen.line, accelerator),
-        beside_made=_beside_made(known, made, accelerator),
+        beside_made=device_text(known.seen, made.line or 0, accelerator, made.code or "") if is_here else "",
     )
-
-
-def _unnamed(each: Meeting, path: str | None, crash: LiveCrash, accelerator: torch.device) -> MetTensor:
-    """A temporary, or something that a module or an optimizer holds."""
-    tensor, seen = _described(each.name, each.tensor), crash.user_frame
-    use = statement_place(seen) if seen is not None else Place()
-    beside = device_text(seen, seen.line, accelerator) if seen is not None else ""
-    made = layer_setting(crash, path) if each.role == "weights" and path else Place()
-    return MetTensor(tensor, each.role, path, use, made, beside_use=beside, beside_made=beside)
-
-
-def _described(name: str, tensor: torch.Tensor) -> LocalTensor:
-    return describe(name, tensor) or LocalTensor(name, (), "", str(tensor.device), False)
-
-
-def _beside_made(known: Known, made: Place, accelerator: torch.device) -> str:
-    """Only where the tensor is made in the very frame that is still there."""
-    if known.role == "attribute" or made.file != known.seen.file or made.line is None:
-        return ""
-    return device_text(known.seen, made.line, accelerator, made.code or "")
 
 
 def _model(crash: LiveCrash, accelerator: torch.device) -> ModelDevices | None:
@@ -111,7 +99,6 @@ def _model(crash: LiveCrash, accelerator: torch.device) -> ModelDevices | None:
 
 
 # The tensors that met in the operation that failed: a layer's, an optimizer's, or those of the user's line.
-_CALLERS = ("_call_impl", "_wrapped_call_impl")
 _FUNCTIONS = ("functional.py", "_tensor.py")
 
 
@@ -130,15 +117,18 @@ def meetings(crash: LiveCrash) -> list[Meeting]:
     if layer is not None and type(layer).__module__.startswith("torch.nn"):
         found = [*_of_layer(layer), *_given_to(layer, crash)]
     elif (optimizer := _optimizer(crash)) is not None:
-        found = list(_of_optimizer(optimizer))
+        # parameters with state on another device, and that state
+        apart = (
+            [Meeting("parameter", parameter, "weights"), Meeting(str(name), value, "state")]
+            for parameter, state in optimizer.state.items()
+            for name, value in state.items()
+            if is_tensor(value) and value.dim() and value.device != parameter.device
+        )
+        found = next(apart, [])
     else:
         found = list(_of_line(crash))
-    return _unique(found)
-
-
-def _unique(found: list[Meeting]) -> list[Meeting]:
-    kept = {id(each.tensor): each for each in reversed(found)}
-    return [each for each in found if kept.get(id(each.tensor)) is each]
+    unique = {id(each.tensor): each for each in reversed(found)}
+    return [each for each in found if unique[id(each.tensor)] is each]
 
 
 def _of_layer(layer: nn.Module) -> Iterator[Meeting]:
@@ -150,27 +140,11 @@ def _of_layer(layer: nn.Module) -> Iterator[Meeting]:
 
 def _given_to(layer: nn.Module, crash: LiveCrash) -> Iterator[Meeting]:
     """What the layer was called with, under the names of its forward."""
-    names: list[str] = []
-    given: dict[str, Any] = {}
-    for seen in crash.frames:
-        if seen.module() is not layer:
-            continue
-        held, code = seen.locals, seen.frame.f_code
-        if seen.function in _CALLERS and not given and type(held.get("args")) is tuple:
-            given = {str(place): value for place, value in enumerate(held["args"])} | dict(held["kwargs"])
-        elif seen.function == "forward":
-            names = list(code.co_varnames[1 : code.co_argcount])
-            break
-    for key, value in given.items():
-        name = names[int(key)] if key.isdigit() and int(key) < len(names) else key
-        yield from (Meeting(part, tensor) for part, tensor in _parts(name, value))
-
-
-def _parts(name: str, value: Any) -> Iterator[tuple[str, torch.Tensor]]:
-    if is_tensor(value):
-        yield name, value
-    elif is_one_of(value, (tuple, list)):
-        yield from ((f"{name}[{place}]", part) for place, part in enumerate(value[:8]) if is_tensor(part))
+    for name, value in arguments_of(crash.frames, layer).items():
+        parts = [(name, value)]
+        if is_one_of(value, (tuple, list)):
+            parts = [(f"{name}[{place}]", part) for place, part in enumerate(value[:8])]
+        yield from (Meeting(part, tensor) for part, tensor in parts if is_tensor(tensor))
 
 
 def _optimizer(crash: LiveCrash) -> torch.optim.Optimizer | None:
@@ -180,16 +154,6 @@ def _optimizer(crash: LiveCrash) -> torch.optim.Optimizer | None:
         if is_a(held, torch.optim.Optimizer):
             return held
     return None
-
-
-def _of_optimizer(optimizer: torch.optim.Optimizer) -> Iterator[Meeting]:
-    """Parameters with state on another device, and that state."""
-    for parameter, state in optimizer.state.items():
-        for name, value in state.items():
-            if is_tensor(value) and value.dim() and value.device != parameter.device:
-                yield Meeting("parameter", parameter, "weights")
-                yield Meeting(str(name), value, "state")
-                return
 
 
 def _of_line(crash: LiveCrash) -> Iterator[Meeting]:
@@ -228,10 +192,13 @@ _ABSENT = (
 
 
 def examine_asked(crash: LiveCrash, text: str) -> DeviceEvidence | None:
-    kind = next((_kind(found, word) for form, word in _ABSENT if (found := form.search(text))), None)
-    if kind is None and _misses_cuda(crash, text):
+    found, kind = next(((match, word) for form, word in _ABSENT if (match := form.search(text))), (None, ""))
+    if found is not None and not kind:
+        word = next(group for group in found.groups() if group)
+        kind = word.lower() if word.isupper() else word
+    if found is None and _misses_cuda(crash, text):
         kind = "cuda"
-    elif kind is None or not isinstance(crash.error, AssertionError | RuntimeError):
+    elif found is None or not isinstance(crash.error, AssertionError | RuntimeError):
         return None
     asked, place = next(_named(crash, kind), (kind, Place()))
     return DeviceEvidence(asked=asked, asked_at=place, usable=usable_accelerators())
@@ -240,17 +207,12 @@ def examine_asked(crash: LiveCrash, text: str) -> DeviceEvidence | None:
 def _misses_cuda(crash: LiveCrash, text: str) -> bool:
     """A function of torch.cuda's that needs a GPU and fails without one in its own way."""
     seen = crash.innermost
-    if seen is None or torch.cuda.is_available() or "/torch/" not in seen.file.replace("\\", "/"):
+    files = [each.file.replace("\\", "/") for each in crash.frames]
+    if seen is None or torch.cuda.is_available() or "/torch/" not in files[-1]:
         return False
-    through = any("/torch/cuda/" in each.file.replace("\\", "/") for each in crash.frames)
     lacks = isinstance(crash.error, AttributeError) and "'torch._C' has no attribute '_cuda" in text
     empty = isinstance(crash.error, KeyError) and seen.file.endswith("memory.py")
-    return through and (lacks or empty or "dummy base class" in text)
-
-
-def _kind(found: re.Match[str], word: str) -> str:
-    groups = [group for group in found.groups() if group]
-    return word or (groups[0].lower() if groups[0].isupper() else groups[0])
+    return any("/torch/cuda/" in file for file in files) and (lacks or empty or "dummy base class" in text)
 
 
 def usable_accelerators() -> tuple[str, ...]:
@@ -264,12 +226,12 @@ def _named(crash: LiveCrash, kind: str) -> Iterator[tuple[str, Place]]:
     """Where the user's lines name such a device, from the inside out: a text, `.cuda()`, or a variable."""
     users = crash.user_frames
     for seen in users:
-        place = statement_place(seen)
+        place = seen.statement
         if (written := _written(place.code or "", kind)) is not None:
             yield written, place
         yield from _by_variable(seen, place, kind)
     if users:
-        yield kind, statement_place(users[0])
+        yield kind, users[0].statement
 
 
 def _written(code: str, kind: str) -> str | None:
@@ -283,21 +245,12 @@ def _written(code: str, kind: str) -> str | None:
 
 def _by_variable(seen: Seen, place: Place, kind: str) -> Iterator[tuple[str, Place]]:
     """The assignment of a variable of this statement that holds such a device."""
-    try:
-        tree = ast.parse(place.code or "")
-    except SyntaxError:
-        return
-    for node in ast.walk(tree):
-        held = resolve(node, seen) if isinstance(node, ast.Name | ast.Attribute) else None
-        if not is_one_of(held, (torch.device, str)) or not _is_of(str(held), kind):
-            continue
-        made = assignment_of(seen.file, seen.line, ast.unparse(node))
-        if made is not None:
-            yield str(held), made.place
-
-
-def _is_of(device: str, kind: str) -> bool:
-    return device == kind or device.startswith(f"{kind}:")
+    for node in ast.walk(parsed(place.code or "")):
+        value = resolve(node, seen) if isinstance(node, ast.Name | ast.Attribute) else None
+        if is_one_of(value, (torch.device, str)) and f"{value}:".startswith(f"{kind}:"):
+            made = assignment_of(seen.file, seen.line, ast.unparse(node))
+            if made is not None:
+                yield str(value), made.place
 
 
 # What the user's code calls a tensor, the statement that made it, and how a device is written there.
@@ -320,14 +273,10 @@ def known_as(tensor: torch.Tensor, frames: Sequence[Seen]) -> Known | None:
     for seen in users:
         code = seen.code
         for known in _names(tensor, seen):
-            if _mentions(code, known.name):
+            head = re.escape(known.name.partition("[")[0])
+            if re.search(rf"(?<![\w.]){head}(?!\w)", code) is not None:
                 return known
     return None
-
-
-def _mentions(code: str, name: str) -> bool:
-    head = re.escape(name.partition("[")[0])
-    return re.search(rf"(?<![\w.]){head}(?!\w)", code) is not None
 
 
 def _names(tensor: torch.Tensor, seen: Seen) -> Iterator[Known]:
@@ -363,30 +312,18 @@ def _attributes(tensor: torch.Tensor, name: str, value: Any, seen: Seen) -> Iter
             yield Known(f"{name}.{attribute}[{key!r}]", "attribute", seen, value)
 
 
-def statement_place(seen: Seen) -> Place:
-    line, code = statement_at(seen.file, seen.line)
-    return Place(seen.file, line, None, code)
-
-
 def made_at(known: Known) -> tuple[Place, str]:
     """The statement that gives the tensor its name, and the function it stands in."""
-    if known.role == "attribute":
-        return _set_at(known)
     name = known.name.partition("[")[0]
-    found = assignment_of(known.seen.file, known.seen.line, name)
-    if found is None:
-        return Place(), ""
-    return found.place, found.function
-
-
-def _set_at(known: Known) -> tuple[Place, str]:
-    attribute = known.name.partition(".")[2].partition("[")[0]
-    line = attribute_place(type(known.owner), attribute)
+    if known.role != "attribute":
+        found = assignment_of(known.seen.file, known.seen.line, name)
+        return (found.place, found.function) if found is not None else (Place(), "")
+    line = attribute_place(type(known.owner), name.partition(".")[2])
     if line is None or line.file is None or line.line is None:
         return Place(), ""
-    first, code = statement_at(line.file, line.line)
-    function = function_at(line.file, first)
-    return Place(line.file, first, None, code), function.name if function else ""
+    place = statement_place(line.file, line.line)
+    function = function_at(line.file, place.line or 0)
+    return place, function.name if function else ""
 
 
 def layer_setting(crash: LiveCrash, path: str) -> Place:

@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import os
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
-from types import FrameType
-from typing import Any
 
 import torch
 from torch import nn
 
-from torch_debugger.crashes.expressions import UnknownValueError, computed_value, is_plain_tensor
+from torch_debugger.crashes.expressions import (
+    UnknownValueError,
+    calls_on_line,
+    computed_or_none,
+    computed_value,
+    expressions_in,
+    is_plain_tensor,
+)
 from torch_debugger.crashes.frames import LiveCrash, Seen, describe, is_tensor
 from torch_debugger.crashes.layers import describe_layer
+from torch_debugger.model.autograd_graph import walk_nodes
 from torch_debugger.records import LayerFact, Place
 from torch_debugger.records.crash import IndexEvidence
 from torch_debugger.source.constructors import constructor_places
-from torch_debugger.source.files import covers
-from torch_debugger.source.syntax import called_name, nodes_in
+from torch_debugger.source.objects import is_a
 from torch_debugger.source.variables import name_root
 from torch_debugger.stats.dispatch_modes import no_grad
 
@@ -49,17 +55,14 @@ def examine_lookup(crash: LiveCrash, lookup: Lookup, message: str = "") -> Index
         values = lookup.indices.reshape(-1).long()
         counted = values != lookup.ignored if lookup.ignored is not None else torch.ones_like(values).bool()
         outside = ((values < lookup.allowed) | (values >= lookup.size)) & counted
-        if not outside.any() or not _is_told(message, lookup, values[outside]):
+        # the values and the size that the message names, if it does, must be those of this lookup
+        size = re.search(r"with size (\d+)", message)
+        value = re.search(r"(?:[Ii]ndex|Target|takes value) (-?\d+) (?:is|out|which)", message)
+        if not outside.any() or (size is not None and int(size[1]) != lookup.size):
+            return None
+        if value is not None and not bool((values[outside] == int(value[1])).any()):
             return None
         return _evidence(crash, lookup, values, counted, outside)
-
-
-def _is_told(message: str, lookup: Lookup, wrong: torch.Tensor) -> bool:
-    """Whether the values and the size that the message names, if it does, are those of this lookup."""
-    size = re.search(r"with size (\d+)", message)
-    value = re.search(r"(?:[Ii]ndex|Target|takes value) (-?\d+) (?:is|out|which)", message)
-    fits = size is None or int(size[1]) == lookup.size
-    return fits and (value is None or bool((wrong == int(value[1])).any()))
 
 
 def _evidence(
@@ -69,6 +72,13 @@ def _evidence(
     indices = describe(lookup.index_name, lookup.indices)
     if indices is None:
         return None
+    shape = lookup.indices.shape
+    last = shape[-1] if len(shape) else 0
+    # of labels; and of what picks from a model's outputs, which a graph must tell from plain data
+    table, scores_from = lookup.table, None
+    if table is not None and lookup.dimension == 1 and (lookup.operation in LABELS or table.grad_fn is not None):
+        scores_from = find_score_layer(crash, table, lookup.size)
+    positions = (torch.unravel_index(place, shape) for place in places[:_SHOWN])
     return IndexEvidence(
         operation=lookup.operation,
         indices=indices,
@@ -77,39 +87,17 @@ def _evidence(
         count=len(places),
         total=len(seen),
         values=tuple(int(value) for value in values[places[:_SHOWN]]),
-        positions=tuple(_position(int(place), lookup.indices.shape) for place in places[:_SHOWN]),
+        positions=tuple(tuple(int(part) for part in position) for position in positions),
         lowest=int(seen.min()),
         highest=int(seen.max()),
         distinct=len(torch.unique(seen[:_DISTINCT])),
-        counts_up=_counts_up(lookup.indices),
+        counts_up=last > 1 and bool((lookup.indices == torch.arange(last)).all()),
         table=describe(lookup.table_name, lookup.table) if lookup.table is not None else None,
         dimension=lookup.dimension,
         ignored=lookup.ignored,
         expression=lookup.expression,
-        scores_from=_scores_from(crash, lookup),
+        scores_from=scores_from,
     )
-
-
-def _scores_from(crash: LiveCrash, lookup: Lookup) -> LayerFact | None:
-    """Of labels; and of what picks from a model's outputs, which a graph must tell from plain data."""
-    if lookup.table is None or lookup.dimension != 1:
-        return None
-    is_output = lookup.operation in LABELS or lookup.table.grad_fn is not None
-    return find_score_layer(crash, lookup.table, lookup.size) if is_output else None
-
-
-def _position(place: int, shape: torch.Size) -> tuple[int, ...]:
-    position: list[int] = []
-    for size in reversed(shape):
-        position.append(place % size)
-        place //= size
-    return tuple(reversed(position))
-
-
-def _counts_up(indices: torch.Tensor) -> bool:
-    if not indices.dim() or indices.shape[-1] < 2:
-        return False
-    return bool((indices == torch.arange(indices.shape[-1])).all())
 
 
 # The lookup that raised: what was indexed, with what, and which values it takes.
@@ -157,54 +145,25 @@ def _given(crash: LiveCrash, seen: Seen) -> Iterator[Lookup]:
         outer = crash.frame_of("forward", os.path.join("modules", "sparse.py"))
         indices = outer.locals.get("input") if outer is not None else given
         if is_plain_tensor(indices):
-            name = _name_of(crash, indices)
+            # the first argument of the user's call, if that is what arrived
+            user = crash.user_frame
+            calls = [node for node in calls_on_line(user) if node.args] if user is not None else []
+            values = [(node.args[0], computed_or_none(node.args[0], user)) for node in calls if user is not None]
+            same = [node for node, value in values if is_plain_tensor(value) and torch.equal(value, indices)]
+            name = ast.unparse(same[0]) if same else ""
             yield Lookup(seen.function, indices, weight.shape[0], 0, weight, 0, index_name=name)
     if seen.function in LABELS and torch.is_tensor(given) and is_plain_tensor(target):
         classes = given.shape[1 if given.dim() > 1 else 0]
         yield Lookup(seen.function, target, classes, 0, given, 1, held.get("ignore_index"))
 
 
-def _name_of(crash: LiveCrash, indices: torch.Tensor) -> str:
-    """The first argument of the user's call, if that is what arrived."""
-    user = crash.user_frame
-    if user is None:
-        return ""
-    for node in raising_expressions(user):
-        given = node.args[0] if isinstance(node, ast.Call) and node.args else None
-        if given is not None and _is_value(given, user, indices):
-            return ast.unparse(given)
-    return ""
-
-
-def _is_value(node: ast.expr, seen: Seen, tensor: torch.Tensor) -> bool:
-    try:
-        value = computed_value(node, seen.frame)
-    except UnknownValueError:
-        return False
-    return is_plain_tensor(value) and torch.equal(value, tensor)
-
-
-def raising_expressions(seen: Seen) -> list[ast.expr]:
-    """The expressions that may have raised: the one that did, or all of the line where Python cannot tell."""
-    tree = tree_of(seen.file)
-    failing = seen.failing
-    on_line = [
-        node
-        for node in (ast.walk(tree) if tree is not None else ())
-        if isinstance(node, ast.expr) and node.lineno <= seen.line <= (node.end_lineno or 0)
-    ]
-    return [node for node in on_line if not failing or ast.unparse(node) == failing]
-
-
 def _written(seen: Seen) -> Iterator[Lookup]:
-    for node in raising_expressions(seen):
-        try:
+    for node in expressions_in(seen):
+        with contextlib.suppress(UnknownValueError):
             if isinstance(node, ast.Subscript):
                 yield from _brackets(seen, node)
             elif isinstance(node, ast.Call):
                 yield from _called(seen, node)
-        except UnknownValueError:
-            continue
 
 
 def _brackets(seen: Seen, node: ast.Subscript) -> Iterator[Lookup]:
@@ -220,18 +179,15 @@ def _brackets(seen: Seen, node: ast.Subscript) -> Iterator[Lookup]:
         if value is None or value is Ellipsis or place >= table.dim():
             place = place if value is None else table.dim() - (len(parts) - parts.index(part) - 1)
             continue
-        size, indices = table.shape[place], _as_indices(value)
+        size, indices = table.shape[place], None
+        if type(value) is int or (type(value) is list and value and all(type(item) is int for item in value)):
+            indices = torch.tensor(value)
+        elif is_plain_tensor(value) and not value.is_floating_point() and value.dtype is not torch.bool:
+            indices = value
         names = ast.unparse(node), ast.unparse(part), ast.unparse(node.value)
         if indices is not None:
             yield Lookup("[]", indices, size, -size, table, place, None, *names)
         place += value.dim() if torch.is_tensor(value) and value.dtype is torch.bool else 1
-
-
-def _as_indices(value: Any) -> torch.Tensor | None:
-    if type(value) is int or (type(value) is list and value and all(type(item) is int for item in value)):
-        return torch.tensor(value)
-    whole = is_plain_tensor(value) and not value.is_floating_point() and value.dtype is not torch.bool
-    return value if whole else None
 
 
 def _called(seen: Seen, node: ast.Call) -> Iterator[Lookup]:
@@ -244,32 +200,22 @@ def _called(seen: Seen, node: ast.Call) -> Iterator[Lookup]:
         operands.insert(0, owner)
     named = {word.arg: word.value for word in node.keywords}
     if name == "one_hot" and operands:
-        yield from _one_hot(seen, node, operands, named.get("num_classes"))
+        indices = computed_value(operands[0], seen.frame)
+        classes = named.get("num_classes") or (operands[1] if operands[1:] else None)
+        size = computed_value(classes, seen.frame) if classes is not None else -1
+        if is_plain_tensor(indices) and type(size) is int and indices.numel():
+            size = size if size > 0 else int(indices.max()) + 1
+            yield Lookup("one_hot", indices, size, expression=ast.unparse(node), index_name=ast.unparse(operands[0]))
     elif name in _ALONG and operands:
-        dimension = named.get("dim") or (operands[1] if len(operands) > 1 else None)
+        along = named.get("dim") or (operands[1] if len(operands) > 1 else None)
         index = named.get("index") or (operands[2] if len(operands) > 2 else None)
-        if dimension is not None and index is not None:
-            yield from _along(seen, node, name, operands[0], dimension, index)
-
-
-def _one_hot(seen: Seen, node: ast.Call, operands: list[ast.expr], named: ast.expr | None) -> Iterator[Lookup]:
-    indices, classes = computed_value(operands[0], seen.frame), named or (operands[1] if operands[1:] else None)
-    size = computed_value(classes, seen.frame) if classes is not None else -1
-    if not is_plain_tensor(indices) or type(size) is not int or not indices.numel():
-        return
-    size = size if size > 0 else int(indices.max()) + 1
-    yield Lookup("one_hot", indices, size, expression=ast.unparse(node), index_name=ast.unparse(operands[0]))
-
-
-def _along(
-    seen: Seen, node: ast.Call, name: str, owner: ast.expr, along: ast.expr, index: ast.expr
-) -> Iterator[Lookup]:
-    table, place, indices = (computed_value(part, seen.frame) for part in (owner, along, index))
-    if not torch.is_tensor(table) or not is_plain_tensor(indices) or type(place) is not int or not table.dim():
-        return
-    place %= table.dim()
-    names = ast.unparse(node), ast.unparse(index), ast.unparse(owner)
-    yield Lookup(name, indices, table.shape[place], 0, table, place, None, *names)
+        if along is None or index is None:
+            return
+        table, place, indices = (computed_value(part, seen.frame) for part in (operands[0], along, index))
+        if torch.is_tensor(table) and is_plain_tensor(indices) and type(place) is int and table.dim():
+            place %= table.dim()
+            names = ast.unparse(node), ast.unparse(index), ast.unparse(operands[0])
+            yield Lookup(name, indices, table.shape[place], 0, table, place, None, *names)
 
 
 # The layer that made the scores a loss was given: by the autograd graph, else by its size.
@@ -278,55 +224,32 @@ _NODES, _NAMES = 200, 2000
 
 def find_score_layer(crash: LiveCrash, scores: torch.Tensor, size: int) -> LayerFact | None:
     """The only layer in reach that gives `size` scores and, where there is a graph, is the last one in it."""
-    roots = list(_roots(crash))
-    made = next(_parameters_behind(scores), None)
-    found = [(name, root, path, layer) for name, root in roots for path, layer in _fitting(name, root, size)]
-    if made is not None:
-        found = [item for item in found if any(part is made for part in item[3].parameters(recurse=False))]
+    nodes = walk_nodes(scores.grad_fn, _NODES)[0] if scores.grad_fn is not None else []
+    made = next((node.variable for node in nodes if is_tensor(getattr(node, "variable", None))), None)
+    found = [
+        (name, root, path, layer)
+        for name, root in _models_in_reach(crash)
+        for path, layer in root.named_modules(prefix=name)
+        if size in (vars(layer).get("out_features"), vars(layer).get("out_channels"))
+        and (made is None or any(part is made for part in layer.parameters(recurse=False)))
+    ]
     if not found or any(item[3] is not found[0][3] for item in found):
         return None
-    name, root, path, layer = found[0]
-    files = crash.user_files
-    return describe_layer(layer, path, constructor_places(root, name, files), Place(module=path))
+    return layer_in(crash, *found[0])
 
 
-def _roots(crash: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
-    """The models in reach: those watched, then those the user's frames hold."""
-    known: set[int] = set()
-    for name, root in crash.running.models.items():
-        known.add(id(root))
-        yield name, root
-    for seen in reversed(crash.frames):
-        for module in _held(seen.frame) if seen.user else ():
-            if id(module) not in known:
-                known.add(id(module))
-                yield name_root(module, seen.frame), module
+def layer_in(crash: LiveCrash, name: str, root: nn.Module, path: str, layer: nn.Module) -> LayerFact:
+    return describe_layer(layer, path, constructor_places(root, name, crash.user_files), Place(module=path))
 
 
-def _held(frame: FrameType) -> Iterator[nn.Module]:
-    """Modules in variables, and those that `self` keeps in attributes."""
-    owner = getattr(frame.f_locals.get("self"), "__dict__", {})
-    for names in (frame.f_locals, owner, frame.f_globals):
-        for value in list(names.values())[:_NAMES]:
-            if issubclass(type(value), nn.Module):
-                yield value
-
-
-def _fitting(name: str, root: nn.Module, size: int) -> Iterator[tuple[str, nn.Module]]:
-    """The layers of a model that give this many scores."""
-    for path, layer in root.named_modules(prefix=name):
-        if size in (vars(layer).get("out_features"), vars(layer).get("out_channels")):
-            yield path, layer
-
-
-def _parameters_behind(scores: torch.Tensor) -> Iterator[torch.Tensor]:
-    """The parameters in the graph behind a tensor, the nearest first."""
-    waiting: list[Any] = [scores.grad_fn]
-    seen: set[Any] = set()
-    for node in waiting:
-        if node is None or node in seen or len(seen) > _NODES:
-            continue
-        seen.add(node)
-        if is_tensor(getattr(node, "variable", None)):
-            yield node.variable
-        waiting += [following for following, _ in node.next_functions]
+def _models_in_reach(crash: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
+    """Those watched, then those in the user's variables, and those that `self` keeps in attributes."""
+    known = set(map(id, crash.running.models.values()))
+    yield from crash.running.models.items()
+    for seen in crash.user_frames:
+        owner = getattr(seen.locals.get("self"), "__dict__", {})
+        for names in (seen.locals, owner, seen.frame.f_globals):
+            for value in list(names.values())[:_NAMES]:
+                if is_a(value, nn.Module) and id(value) not in known:
+                    known.add(id(value))
+                    yield name_root(value, seen.frame), value

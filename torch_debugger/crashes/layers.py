@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from torch import nn
@@ -75,11 +75,13 @@ def find_layer(frames: Sequence[Seen], paths: Mapping[int, str]) -> LayerFact | 
         return None
     entered = next(index for index, seen in enumerate(frames) if seen.module() is layer)
     path = paths.get(id(layer))
+    outside = [seen for seen in frames[:entered] if seen.user]
+    call = place_at(outside[-1].file, outside[-1].line, path) if outside else Place(module=path)
     return describe_layer(
         layer,
         path,
         _constructors(frames, paths, layer),
-        _call_place(frames[:entered], path),
+        call,
         _inputs(frames[entered:], layer),
     )
 
@@ -93,6 +95,12 @@ def describe_layer(
 ) -> LayerFact:
     """A layer of torch's, or of a class that the user derived from one."""
     kind, own = _torch_class(layer), type(layer).__name__
+    inits = ((cls, vars(cls).get("__init__")) for cls in type(layer).__mro__)
+    owner, init = next((cls, init) for cls, init in inits if init is not None)
+    code = getattr(init, "__code__", None)
+    is_users = code is not None and not owner.__module__.startswith("torch.nn")
+    tensors = [(name, each) for name, each in vars(layer).get("_parameters", {}).items() if is_tensor(each)]
+    facts = [describe(name, each) for name, each in tensors]
     return LayerFact(
         path=path,
         kind=kind,
@@ -100,34 +108,19 @@ def describe_layer(
         place=places.get(path or "", Place(module=path)),
         call=call,
         inputs=inputs,
-        parameters=_parameters(layer),
+        parameters=tuple(fact for fact in facts if fact is not None),
         constructions=tuple(constructions_of(path or "", own, places)),
-        ran_before=any(_has_gradient(value) for value in vars(layer).get("_parameters", {}).values()),
+        # of a tensor that is no leaf torch would warn when asked
+        ran_before=any(each.is_leaf and each.grad is not None for _, each in tensors),
         user_class=own if own != kind else "",
-        user_arguments=_own_arguments(type(layer)),
+        user_arguments=tuple(code.co_varnames[1 : code.co_argcount]) if code is not None and is_users else (),
     )
-
-
-def _has_gradient(parameter: Any) -> bool:
-    # of a tensor that is no leaf torch would warn when asked
-    return is_tensor(parameter) and parameter.is_leaf and parameter.grad is not None
 
 
 def _torch_class(layer: nn.Module) -> str:
     """Linear, for a class of the user's that derives from it too; empty for what is a plain nn.Module."""
     kinds = [cls for cls in type(layer).__mro__ if cls.__module__.startswith("torch.nn")]
     return kinds[0].__name__ if kinds and kinds[0] is not nn.Module else ""
-
-
-def _own_arguments(kind: type) -> tuple[str, ...]:
-    """What the constructor of the user's class takes, if it has one of its own."""
-    for cls in kind.__mro__:
-        function = vars(cls).get("__init__")
-        if function is not None:
-            code = getattr(function, "__code__", None)
-            is_own = code is not None and not cls.__module__.startswith("torch.nn")
-            return tuple(code.co_varnames[1 : code.co_argcount]) if code is not None and is_own else ()
-    return ()
 
 
 def _settings(layer: nn.Module) -> dict[str, int | float | str]:
@@ -155,58 +148,45 @@ def _constructors(frames: Sequence[Seen], paths: Mapping[int, str], layer: nn.Mo
     return {}
 
 
-def _call_place(outside: Sequence[Seen], path: str | None) -> Place:
-    for seen in reversed(outside):
-        if seen.user:
-            return place_at(seen.file, seen.line, path)
-    return Place(module=path)
-
-
-def _inputs(frames: Sequence[Seen], layer: nn.Module) -> tuple[LocalTensor, ...]:
-    """What the layer was called with: from the caller's frame, where nothing was rebound yet."""
+def arguments_of(frames: Sequence[Seen], layer: nn.Module) -> dict[str, Any]:
+    """What a layer was called with, under the names of its forward: as its caller gave it, where nothing was
+    rebound yet."""
     given: dict[str, Any] = {}
     names: list[str] = []
     for seen in frames:
         if seen.module() is not layer:
             continue
-        code, held = seen.frame.f_code, seen.locals
-        if seen.function in _CALLERS and not given and type(held.get("args")) is tuple:
-            given = {str(place): value for place, value in enumerate(held["args"])} | dict(held["kwargs"])
+        if seen.function in _CALLERS and not given and type(seen.locals.get("args")) is tuple:
+            given = {str(place): value for place, value in enumerate(seen.locals["args"])}
+            given |= dict(seen.locals["kwargs"])
         elif seen.function == "forward":
+            code = seen.frame.f_code
             names = list(code.co_varnames[1 : code.co_argcount])
-            given = given or {name: held.get(name) for name in names}
+            given = given or {name: seen.locals.get(name) for name in names}
             break
-    renamed = {names[int(key)] if key.isdigit() and int(key) < len(names) else key: given[key] for key in given}
-    first = next(iter(renamed.values()), None)
-    if is_a(first, PackedSequence):
-        return _padded(first, layer), *_described(dict(list(renamed.items())[1:]), skipped=0)
-    # of a list, what follows must not be taken for the input
-    return _described(renamed, skipped=1) if is_tensor(first) else ()
+    return {names[int(key)] if key.isdigit() and int(key) < len(names) else key: given[key] for key in given}
 
 
-def _described(given: Mapping[str, Any], skipped: int) -> tuple[LocalTensor, ...]:
-    facts = [describe(name, value) for name, value in _tensors(given, skipped) if is_tensor(value)]
-    return tuple(fact for fact in facts if fact is not None)
-
-
-def _padded(packed: PackedSequence, layer: nn.Module) -> LocalTensor:
-    """A packed sequence under the shape it would have if it were padded."""
-    fact = describe(PACKED, packed.data)
-    assert fact is not None
-    steps, samples = len(packed.batch_sizes), int(packed.batch_sizes[0])
-    leading = (samples, steps) if getattr(layer, "batch_first", False) else (steps, samples)
-    return dataclasses.replace(fact, shape=(*leading, *fact.shape[1:]))
-
-
-def _tensors(given: Mapping[str, Any], skipped: int) -> Iterator[tuple[str, Any]]:
-    """What was given, with the parts of tuples after the first argument: the (h, c) of an LSTM."""
-    for place, (name, value) in enumerate(given.items()):
-        yield name, value
-        if place >= skipped and is_one_of(value, (tuple, list)):
-            yield from ((f"{name}[{index}]", part) for index, part in enumerate(value[:2]))
-
-
-def _parameters(layer: nn.Module) -> tuple[LocalTensor, ...]:
-    held = vars(layer).get("_parameters", {})
-    facts = [describe(name, value) for name, value in held.items() if is_tensor(value)]
+def _inputs(frames: Sequence[Seen], layer: nn.Module) -> tuple[LocalTensor, ...]:
+    given = list(arguments_of(frames, layer).items())
+    first: Any = given[0][1] if given else None
+    facts: list[LocalTensor | None] = []
+    if is_a(first, PackedSequence):  # under the shape it would have if it were padded
+        data = describe(PACKED, first.data)
+        assert data is not None
+        sizes = len(first.batch_sizes), int(first.batch_sizes[0])  # steps, samples
+        leading = sizes[::-1] if getattr(layer, "batch_first", False) else sizes
+        facts.append(dataclasses.replace(data, shape=(*leading, *data.shape[1:])))
+    elif is_tensor(first):
+        facts.append(describe(given[0][0], first))
+    else:
+        return ()  # of a list, what follows must not be taken for the input
+    for name, value in given[1:]:
+        # the (h, c) of an LSTM
+        parts = (
+            [(f"{name}[{index}]", part) for index, part in enumerate(value[:2])]
+            if is_one_of(value, (tuple, list))
+            else []
+        )
+        facts += [describe(part, item) for part, item in [(name, value), *parts] if is_tensor(item)]
     return tuple(fact for fact in facts if fact is not None)

@@ -8,7 +8,7 @@ import math
 import re
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +20,7 @@ from torch_debugger.crashes.expressions import running_expression
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
 from torch_debugger.model.step_memory import StepMemory, TooLongError, measure_step
 from torch_debugger.model.tensor_memory import nodes_from, saved_by
+from torch_debugger.records import Place
 from torch_debugger.records.crash import Forecast, KeptTensors, MemoryEvidence, ModuleBytes
 from torch_debugger.source.assignments import addition_to
 from torch_debugger.source.objects import is_a, is_one_of
@@ -53,18 +54,21 @@ def examine_memory(crash: LiveCrash) -> MemoryEvidence | None:
 
 def _of_device(crash: LiveCrash, text: str) -> MemoryEvidence | None:
     """The context is alive after a refused allocation: the allocator's counts cost no sync and no memory."""
-    told = _DEVICE_FORM.search(text)
-    if told is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    found = _DEVICE_FORM.search(text)
+    if found is None or not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         return None
-    device = torch.device("cuda", int(told[3]))
+    device = torch.device("cuda", int(found[3]))
     counted = count_by_kind(crash, device)
     reserved = torch.cuda.memory_reserved(device)
-    free, total = _limits(device, text, reserved)
+    free, total = torch.cuda.mem_get_info(device)
+    if allowed := _ALLOWED.search(text):  # the program has limited itself
+        most = int(float(allowed[1]) * _UNITS[allowed[2]])
+        free, total = min(free, max(0, most - reserved)), min(total, most)
     # Gradients of the step before are mostly still there during forward.
     fixed = counted.parameters + counted.trained + counted.optimizer + counted.optimizer_to_come
     return MemoryEvidence(
         device=str(device),
-        asked_bytes=_bytes(told),
+        asked_bytes=int(float(found[1]) * _UNITS[found[2]]),
         total_bytes=total,
         free_bytes=free,
         allocated_bytes=torch.cuda.memory_allocated(device),
@@ -76,19 +80,6 @@ def _of_device(crash: LiveCrash, text: str) -> MemoryEvidence | None:
         forecast=forecast(crash, models_of(crash), free + reserved, fixed),
         look=crash.running.memory.get(str(device)),
     )
-
-
-def _limits(device: torch.device, text: str, reserved: int) -> tuple[int, int]:
-    """Free and total bytes: the device's, or less where the program has limited itself."""
-    free, total = torch.cuda.mem_get_info(device)
-    allowed = _ALLOWED.search(text)
-    if allowed is None:
-        return free, total
-    return min(free, max(0, _bytes(allowed) - reserved)), min(total, _bytes(allowed))
-
-
-def _bytes(told: re.Match[str]) -> int:
-    return int(float(told[1]) * _UNITS[told[2]])
 
 
 # Who holds the memory of a device: models, gradients, optimizers, and variables of the user's.
@@ -118,14 +109,16 @@ def models_of(crash: LiveCrash) -> dict[str, nn.Module]:
         if module is not None and id(module) in crash.paths:
             found.setdefault(crash.paths[id(module)].partition(".")[0], module)
             break
-    for name, value in _variables(crash):
+    for _, name, value in _variables(crash):
         if issubclass(type(value), nn.Module) and name != "self" and value not in found.values():
             found.setdefault(name, value)
     return found
 
 
 def count_by_kind(crash: LiveCrash, device: torch.device) -> Counted:
-    models, optimizers = models_of(crash), _optimizers(crash)
+    models, optimizers = models_of(crash), list(crash.running.optimizers.values())
+    if not optimizers:
+        optimizers = [value for _, _, value in _variables(crash) if is_a(value, torch.optim.Optimizer)]
     parameters = [parameter for model in models.values() for parameter in model.parameters()]
     buffers = [buffer for model in models.values() for buffer in model.buffers()]
     grads = [parameter.grad for parameter in parameters if parameter.grad is not None]
@@ -162,26 +155,14 @@ def _to_come(optimizer: torch.optim.Optimizer, device: torch.device) -> int:
     return size * _STATE_COPIES.get(type(optimizer).__name__, int(momentum))
 
 
-def _optimizers(crash: LiveCrash) -> list[torch.optim.Optimizer]:
-    known = list(crash.running.optimizers.values())
-    return known or [value for _, value in _variables(crash) if is_a(value, torch.optim.Optimizer)]
-
-
-def _variables(crash: LiveCrash) -> Iterator[tuple[str, Any]]:
+def _variables(crash: LiveCrash) -> Iterator[tuple[Seen, str, Any]]:
     """The user's variables, and the attributes of their objects; each object once."""
-    for _, name, value in _placed_variables(crash):
-        yield name, value
-
-
-def _placed_variables(crash: LiveCrash) -> Iterator[tuple[Seen, str, Any]]:
-    told: set[int] = set()
-    for seen in reversed(crash.frames):
-        if not seen.user:
-            continue
+    known: set[int] = set()
+    for seen in crash.user_frames:
         for name, value in itertools.islice(list(seen.locals.items()), _NAMES):
-            if id(value) in told or name.startswith("__"):
+            if id(value) in known or name.startswith("__"):
                 continue
-            told.add(id(value))
+            known.add(id(value))
             yield seen, name, value
             if name == "self" and type(vars(value) if hasattr(value, "__dict__") else None) is dict:
                 yield from ((seen, f"self.{key}", item) for key, item in list(vars(value).items())[:_NAMES])
@@ -192,12 +173,18 @@ def kept_tensors(crash: LiveCrash, device: torch.device) -> tuple[KeptTensors, .
     models = models_of(crash)
     known = _storages((tensor for model in models.values() for tensor in model.parameters()), device)
     deadline, found = time.monotonic() + _WALK_S, []
-    for seen, name, value in _placed_variables(crash):
+    for seen, name, value in _variables(crash):
         tensors = [tensor for tensor in _inside(value) if tensor.device == device]
         own = {key: size for key, size in _storages(tensors, device).items() if key not in known}
-        graph = _graph(tensors, device, {**known, **own}, deadline) if _may_keep_graphs(tensors, name, seen) else 0
-        if sum(own.values()) + graph >= _SMALLEST:
-            found.append(_kept(seen, name, tensors, sum(own.values()), graph))
+        tracked = sum(tensor.grad_fn is not None for tensor in tensors)
+        place, added = addition_to(seen.file, name) if tensors else (Place(), "")
+        # several tensors with a graph, or one that is added to again and again; the last loss is no hoard
+        keeps_graphs = tracked > 1 or (tracked == 1 and bool(place.file))
+        graph = _graph(tensors, device, {**known, **own}, deadline) if keeps_graphs else 0
+        size = sum(own.values())
+        if size + graph >= _SMALLEST:
+            shape = tuple(max(tensors, key=lambda tensor: tensor.numel()).shape)
+            found.append(KeptTensors(name, len(tensors), size, graph, place, added, shape))
     found.sort(key=lambda kept: -(kept.size_bytes + kept.graph_bytes))
     return tuple(found[:_KEPT])
 
@@ -217,12 +204,6 @@ def _inside(value: Any) -> list[torch.Tensor]:
     ]
 
 
-def _may_keep_graphs(tensors: list[torch.Tensor], name: str, seen: Seen) -> bool:
-    """Several tensors with a graph, or one that is added to again and again; the last loss is no hoard."""
-    tracked = [tensor for tensor in tensors if tensor.grad_fn is not None]
-    return len(tracked) > 1 or (bool(tracked) and bool(addition_to(seen.file, name)[0].file))
-
-
 def _graph(tensors: list[torch.Tensor], device: torch.device, known: dict[int, int], deadline: float) -> int:
     """The bytes that the tensors' autograd graphs still hold for a backward pass."""
     held: dict[int, int] = {}
@@ -231,12 +212,6 @@ def _graph(tensors: list[torch.Tensor], device: torch.device, known: dict[int, i
         if time.monotonic() > deadline:
             break
     return sum(size for key, size in held.items() if key not in known)
-
-
-def _kept(seen: Seen, name: str, tensors: list[torch.Tensor], own: int, graph: int) -> KeptTensors:
-    place, added = addition_to(seen.file, name)
-    largest = max(tensors, key=lambda tensor: tensor.numel())
-    return KeptTensors(name, len(tensors), own, graph, place, added, tuple(largest.shape))
 
 
 # What would fit: the model's training step measured at two batch sizes, with autocast, and by blocks.
@@ -251,7 +226,8 @@ Call = tuple[str, nn.Module, tuple[Any, ...], Mapping[str, Any]]
 def forecast(crash: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int, fixed_bytes: int) -> Forecast | None:
     """What a step of the largest model needs, and the largest batch for the room beside what is fixed."""
     call = _call(crash, models)
-    batch = _batch(call) if call is not None else 0
+    given = [item for item in tree_leaves(call[2:] if call else ()) if is_tensor(item) and item.dim() > 0]
+    batch = int(given[0].shape[0]) if given else 0
     if call is None or batch < 1:
         return None
     sys.stderr.write("torch-debugger: out of memory; working out what would fit, at most 15 s ...\n")
@@ -260,18 +236,25 @@ def forecast(crash: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int,
     if whole is None:
         return None
     smaller = max(1, batch // 2)
-    half = _measured(call, deadline, keep=_shortened(batch, smaller)) if batch > 1 else None
+
+    def shortened(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor[:smaller].clone() if tensor.dim() and tensor.shape[0] == batch else tensor
+
+    half = _measured(call, deadline, keep=shortened) if batch > 1 else None
     mixed = _measured(call, deadline, autocast=True)
     slope = (whole.peak_bytes - half.peak_bytes) // (batch - smaller) if half is not None else 0
+    largest = 0
+    if slope > 0:  # `constant` is what a step of no sample at all would need
+        sample = sum(item.numel() * item.element_size() // batch for item in given if item.shape[0] == batch)
+        constant = whole.peak_bytes - slope * batch
+        largest = max(0, int((room_bytes * _MARGIN - fixed_bytes - constant) // (slope + sample)))
     return Forecast(
         model=call[0],
         batch=batch,
         peak_bytes=whole.peak_bytes,
         saved_bytes=whole.saved_bytes,
         sample_bytes=slope,
-        largest_batch=_largest(whole.peak_bytes - slope * batch, slope + _sample(call, batch), room_bytes, fixed_bytes)
-        if slope > 0
-        else 0,
+        largest_batch=largest,
         modules=tuple(_by_module(call, whole)),
         autocast_bytes=mixed.peak_bytes if mixed is not None else 0,
         **_checkpointed(call, whole),
@@ -293,30 +276,10 @@ def _call(crash: LiveCrash, models: Mapping[str, nn.Module]) -> Call | None:
     return name, model, *crash.running.calls[name]
 
 
-def _batch(call: Call) -> int:
-    given = [item for item in tree_leaves(call[2:]) if is_tensor(item) and item.dim() > 0]
-    return int(given[0].shape[0]) if given else 0
-
-
-def _sample(call: Call, batch: int) -> int:
-    """The bytes of one sample of the batch itself."""
-    given = [item for item in tree_leaves(call[2:]) if is_tensor(item) and item.dim() > 0]
-    return sum(item.numel() * item.element_size() // batch for item in given if item.shape[0] == batch)
-
-
-def _shortened(batch: int, size: int) -> Callable[[torch.Tensor], torch.Tensor]:
-    return lambda tensor: tensor[:size].clone() if tensor.dim() and tensor.shape[0] == batch else tensor
-
-
 def _measured(call: Call, deadline: float, **how: Any) -> StepMemory | None:
     with contextlib.suppress(Exception, TooLongError):  # a forward that needs values cannot be measured
         return measure_step(call[1], call[2], call[3], deadline=deadline, **how)
     return None
-
-
-def _largest(constant: int, sample: int, room: int, fixed: int) -> int:
-    """How many samples fit: `constant` is what a step of no sample at all would need."""
-    return max(0, int((room * _MARGIN - fixed - constant) // sample))
 
 
 def _by_module(call: Call, measured: StepMemory) -> Iterator[ModuleBytes]:
@@ -381,19 +344,14 @@ def sizes_asked(crash: LiveCrash, text: str, asked: int) -> tuple[tuple[int, ...
         return _numbers(told[1]), call
     for frame in crash.frames:
         if frame.function == "__init__" and frame.frame.f_code.co_filename.find("torch") >= 0:
-            return _of_constructor(frame, asked), call
+            given = frame.locals
+            # of a Linear, of an Embedding
+            for names in (("out_features", "in_features"), ("num_embeddings", "embedding_dim")):
+                sizes = tuple(given[name] for name in names if type(given.get(name)) is int)
+                if len(sizes) == 2 and math.prod(sizes) in (asked, asked // 2, asked // 4, asked // 8):
+                    return sizes, call
+            break
     return (), call
-
-
-def _of_constructor(seen: Seen, asked: int) -> tuple[int, ...]:
-    """(out_features, in_features) of a Linear, (rows, width) of an Embedding."""
-    held = seen.locals
-    pairs = (("out_features", "in_features"), ("num_embeddings", "embedding_dim"))
-    for names in pairs:
-        sizes = tuple(held[name] for name in names if type(held.get(name)) is int)
-        if len(sizes) == 2 and math.prod(sizes) in (asked, asked // 2, asked // 4, asked // 8):
-            return sizes
-    return ()
 
 
 def _numbers(text: str) -> tuple[int, ...]:

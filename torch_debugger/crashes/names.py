@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import ast
 import builtins
+import contextlib
 import dataclasses
 import importlib.util
 import pkgutil
+import re
 import sys
-from collections.abc import Iterator
 from types import ModuleType
-from typing import Any
 
 import torch
-from torch import nn
 
+from torch_debugger.crashes.expressions import parsed
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
 from torch_debugger.crashes.functions import LOOPS, Scope
 from torch_debugger.crashes.names_of_torch import (
@@ -44,12 +44,14 @@ _BRANCHES = (ast.If, ast.Try, ast.With, ast.For, ast.While)
 def examine_variable(crash: LiveCrash) -> NameEvidence | None:
     seen, asked = crash.innermost, getattr(crash.error, "name", None)
     if type(asked) is not str and isinstance(crash.error, UnboundLocalError):
-        asked = _quoted(str(crash.error))
+        quoted = re.search(r"'([^']*)'", str(crash.error))
+        asked = quoted[1] if quoted else ""
     if seen is None or not seen.user or type(asked) is not str or not asked:
         return None
     module = seen.module()
     owner = seen.frame.f_code.co_varnames[0] if module is not None else ""
-    if module is not None and _has(module, asked):
+    own = vars(module) if module is not None else {}
+    if any(asked in names for names in (own, *(own.get(kind, {}) for kind in ("_modules", "_parameters", "_buffers")))):
         return NameEvidence(asked, "variable", inner=owner)
     found = NameEvidence(asked, "variable", near=_like(seen, asked))
     local = isinstance(crash.error, UnboundLocalError)
@@ -57,20 +59,11 @@ def examine_variable(crash: LiveCrash) -> NameEvidence | None:
     if bound:
         places = tuple(Scope(seen).place(node) for node in bound[:_LINES])
         return dataclasses.replace(found, bound=places, binding=_binding(seen, asked, bound, local=local))
-    if not local and (asked in sys.stdlib_module_names or _is_installed(asked)):
-        return dataclasses.replace(found, binding="module")
+    with contextlib.suppress(ImportError, ValueError, AttributeError):
+        is_installed = asked in sys.stdlib_module_names or (asked.isidentifier() and importlib.util.find_spec(asked))
+        if is_installed and not local:
+            return dataclasses.replace(found, binding="module")
     return dataclasses.replace(found, loop_name=_counter(seen, asked))
-
-
-def _quoted(message: str) -> str:
-    parts = message.split("'")
-    return parts[1] if len(parts) > 2 else ""
-
-
-def _has(module: nn.Module, name: str) -> bool:
-    held = vars(module)
-    parts = (held, held.get("_modules", {}), held.get("_parameters", {}), held.get("_buffers", {}))
-    return any(name in part for part in parts)
 
 
 def _like(seen: Seen, asked: str) -> tuple[str, ...]:
@@ -84,8 +77,7 @@ def _like(seen: Seen, asked: str) -> tuple[str, ...]:
 def _bindings(seen: Seen, asked: str) -> list[ast.stmt]:
     """The statements of the function, else of the file, that would give the name its value."""
     tree = tree_of(seen.file)
-    scopes = [Scope(seen).statements()] + ([Scope.of_tree(tree)] if tree is not None else [])
-    for statements in scopes:
+    for statements in (Scope(seen).statements(), Scope.of_tree(tree) if tree is not None else []):
         found = [node for node in statements if asked in _names_bound(node)]
         if found:
             return sorted(found, key=lambda node: node.lineno)
@@ -99,7 +91,13 @@ def _names_bound(node: ast.stmt) -> list[str]:
         return [(alias.asname or alias.name).partition(".")[0] for alias in node.names]
     if isinstance(node, ast.Try):
         return [handler.name for handler in node.handlers if handler.name]
-    targets = node.targets if isinstance(node, ast.Delete) else targets_of(node)
+    targets: list[ast.expr] = []
+    if isinstance(node, ast.Assign | ast.Delete):
+        targets = node.targets
+    elif isinstance(node, ast.AugAssign | ast.AnnAssign | ast.For):
+        targets = [node.target]
+    elif isinstance(node, ast.With):
+        targets = [item.optional_vars for item in node.items if item.optional_vars is not None]
     stored = (part for target in targets for part in ast.walk(target) if isinstance(part, ast.Name))
     return [part.id for part in stored if isinstance(part.ctx, ast.Store | ast.Del)]
 
@@ -125,33 +123,22 @@ def _binding(seen: Seen, asked: str, bound: list[ast.stmt], *, local: bool) -> s
     return "below"
 
 
-def _is_installed(name: str) -> bool:
-    try:
-        return name.isidentifier() and importlib.util.find_spec(name) is not None
-    except (ImportError, ValueError, AttributeError):
-        return False
-
-
 def _counter(seen: Seen, asked: str) -> str:
     """What the loops around the line call what `i` or `labels` stands for elsewhere."""
     for loop in Scope(seen).loops():
         if not isinstance(loop, ast.For):
             continue
-        named = list(_loop_names(loop))
-        held = {name: seen.locals.get(name) for name in named}
+        names = dict.fromkeys(part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name))
+        values = {name: seen.locals.get(name) for name in names}
         if asked in _COUNTERS:
-            counters = [name for name, value in held.items() if type(value) is int]
-            if len(counters) == 1:
-                return counters[0]
-            continue
-        same = [name for name, value in held.items() if _mean_the_same(asked, name, value)]
-        if len(same) == 1:
-            return same[0]
+            found = [name for name, value in values.items() if type(value) is int]
+        else:
+            alike = [words for words in _SAME if asked in words]
+            same = {word for words in alike for word in words}
+            found = [name for name, value in values.items() if is_tensor(value) and name in same]
+        if len(found) == 1:
+            return found[0]
     return ""
-
-
-def _loop_names(loop: ast.For) -> Iterator[str]:
-    yield from (part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name))
 
 
 _SAME: tuple[frozenset[str], ...] = (
@@ -175,46 +162,26 @@ _SAME: tuple[frozenset[str], ...] = (
 )
 
 
-def _mean_the_same(asked: str, name: str, value: Any) -> bool:
-    return is_tensor(value) and any(asked in words and name in words for words in _SAME)
-
-
 # Imports, variables and old syntax that name what is not there.
 def examine_import(crash: LiveCrash) -> NameEvidence | None:
     """`from torch.x import y`, `import torch.x`: torch is asked whether it really lacks the name."""
-    error = crash.error
+    error, seen = crash.error, crash.innermost
     if isinstance(error, ModuleNotFoundError):
-        return _absent_module(error.name or "")
-    seen = crash.innermost
-    if seen is None or not seen.user:
-        return None
-    for home, asked in _imported(seen.code):
+        name = error.name or ""
+        home, _, last = name.rpartition(".")
+        top, parent = name.partition(".")[0], sys.modules.get(home)
+        if home and is_torchs(home) and is_a(parent, ModuleType):
+            names = [*(found.name for found in pkgutil.iter_modules(getattr(parent, "__path__", ()))), *dir(parent)]
+            return NameEvidence(last, "import", home, "module", (home,), nearest(last, names))
+        missing = bool(top) and sys.modules.get(top) is None and importlib.util.find_spec(top) is None
+        return NameEvidence(name, "package", top, "module") if missing else None
+    for node in ast.walk(parsed(seen.code)) if seen is not None and seen.user else ():
+        home = node.module or "" if isinstance(node, ast.ImportFrom) and not node.level else ""
         module = sys.modules.get(home)
-        if is_torchs(home) and is_a(module, ModuleType) and asked not in dir(module):
-            near = nearest(asked, dir(module))
-            return NameEvidence(asked, "import", home, "module", (home,), near, elsewhere(asked, home))
-    return None
-
-
-def _imported(code: str) -> Iterator[tuple[str, str]]:
-    try:
-        tree = ast.parse(code)
-    except (SyntaxError, ValueError):
-        return
-    for node in ast.walk(tree):
-        if isinstance(node, ast.ImportFrom) and node.module and not node.level:
-            yield from ((node.module, alias.name) for alias in node.names)
-
-
-def _absent_module(name: str) -> NameEvidence | None:
-    home, _, last = name.rpartition(".")
-    top = name.partition(".")[0]
-    parent = sys.modules.get(home)
-    if home and is_torchs(home) and is_a(parent, ModuleType):
-        names = [*(found.name for found in pkgutil.iter_modules(getattr(parent, "__path__", ()))), *dir(parent)]
-        return NameEvidence(last, "import", home, "module", (home,), nearest(last, names))
-    if top and sys.modules.get(top) is None and importlib.util.find_spec(top) is None:
-        return NameEvidence(name, "package", top, "module")
+        for asked in (alias.name for alias in node.names) if home and isinstance(node, ast.ImportFrom) else ():
+            if is_torchs(home) and is_a(module, ModuleType) and asked not in dir(module):
+                near = nearest(asked, dir(module))
+                return NameEvidence(asked, "import", home, "module", (home,), near, elsewhere(asked, home))
     return None
 
 

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch import nn
 
+from torch_debugger.crashes.expressions import parsed
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
 from torch_debugger.records import Place
 from torch_debugger.records.crash import NameEvidence
@@ -28,16 +29,20 @@ def examine_attribute(crash: LiveCrash) -> NameEvidence | None:
     if type(asked) is not str or owner is None or not asked_by_the_user(crash):
         return None
     if is_a(owner, ModuleType):
-        return _of_module(asked, owner) if is_torchs(owner.__name__) else None
-    if issubclass(type(owner), nn.Module):
+        name, names = owner.__name__, dir(owner)
+        if not is_torchs(name) or asked in names:
+            return None
+        return NameEvidence(asked, "attribute", name, "module", (name,), nearest(asked, names), elsewhere(asked, name))
+    if is_a(owner, nn.Module):
         return _of_layer(crash, asked, owner)
     if is_a(owner, type):
-        return _of_class(asked, owner) if is_torchs(module_of_class(owner)) else None
-    return _of_snapshot(asked, owner) if is_one_of(owner, (list, dict)) else _of_object(asked, owner)
-
-
-def _of_snapshot(asked: str, owner: list[Any] | dict[str, Any]) -> NameEvidence | None:
-    """A plain list, but one that torch.cuda.memory_snapshot made, as its entries tell."""
+        if not is_torchs(module_of_class(owner)) or asked in dir(owner):
+            return None
+        name, near = public_name(owner), nearest(asked, dir(owner))
+        return NameEvidence(asked, "attribute", name, "class", lineage(owner), near, elsewhere(asked, name))
+    if not is_one_of(owner, (list, dict)):
+        return _of_object(asked, owner)
+    # a plain list, but one that torch.cuda.memory_snapshot made, as its entries tell
     segments = owner.get("segments") if is_a(owner, dict) else owner
     first = segments[0] if is_a(segments, list) and segments else None
     if type(first) is not dict or not {"segment_type", "blocks", "total_size"} <= set(first):
@@ -50,23 +55,6 @@ def asked_by_the_user(crash: LiveCrash) -> bool:
     """Whether the user's own line asked, and not something deeper inside torch."""
     frames = [seen for seen in crash.frames if seen.function != "__getattr__" or seen.user]
     return bool(frames) and frames[-1].user and len(crash.frames) - len(frames) <= 1
-
-
-def _of_module(asked: str, owner: ModuleType) -> NameEvidence | None:
-    names = dir(owner)
-    if asked in names:
-        return None
-    name = owner.__name__
-    return NameEvidence(asked, "attribute", name, "module", (name,), nearest(asked, names), elsewhere(asked, name))
-
-
-def _of_class(asked: str, owner: type) -> NameEvidence | None:
-    if asked in dir(owner):
-        return None
-    name = public_name(owner)
-    return NameEvidence(
-        asked, "attribute", name, "class", lineage(owner), nearest(asked, dir(owner)), elsewhere(asked, name)
-    )
 
 
 def _of_object(asked: str, owner: Any) -> NameEvidence | None:
@@ -92,6 +80,8 @@ def _of_layer(crash: LiveCrash, asked: str, owner: nn.Module) -> NameEvidence | 
     if asked in own:
         return None
     place, form = _set_elsewhere(crash, asked, type(owner))
+    children = held["_modules"]  # of a wrapper: the name under which it keeps the model that has the attribute
+    inner = [name for name in _WRAPPERS if len(children) == 1 and name in children and asked in dir(children[name])]
     return NameEvidence(
         asked=asked,
         form="attribute",
@@ -99,20 +89,10 @@ def _of_layer(crash: LiveCrash, asked: str, owner: nn.Module) -> NameEvidence | 
         kind="layer",
         lineage=lineage(type(owner)),
         near=nearest(asked, own) or nearest(asked, dir(type(owner))),
-        inner=_wrapped_with(owner, asked),
+        inner=inner[0] if inner else "",
         place=place,
         place_form=form,
     )
-
-
-def _wrapped_with(owner: nn.Module, asked: str) -> str:
-    """The name under which a wrapper keeps the model that has the attribute."""
-    children = vars(owner)["_modules"]
-    for name in _WRAPPERS:
-        inner = children.get(name) if len(children) == 1 else None
-        if inner is not None and (asked in dir(inner)):
-            return name
-    return ""
 
 
 def _set_elsewhere(crash: LiveCrash, asked: str, kind: type) -> tuple[Place, str]:
@@ -123,31 +103,20 @@ def _set_elsewhere(crash: LiveCrash, asked: str, kind: type) -> tuple[Place, str
         if source is None or seen is None or not is_user_file(source[0]):
             continue
         for method in (node for node in source[1].body if isinstance(node, ast.FunctionDef)):
-            for line, form in _assignments(method, asked):
-                told = _form(method, line, form, seen, source[0])
-                if told:
-                    return place_at(source[0], line), told
+            own = f"{method.args.args[0].arg if method.args.args else 'self'}.{asked}"
+            running = seen.file == source[0] and covers(method, seen.line)
+            for node in (part for part in ast.walk(method) if isinstance(part, ast.Assign)):
+                targets = [ast.unparse(target) for target in node.targets]
+                form = ""
+                if method.name == "__init__" and asked in targets:
+                    form = "local"
+                elif own in targets and method.name == "__init__":
+                    form = "later" if running and node.lineno > seen.line else ""
+                elif own in targets:
+                    form = "" if running else f"method {method.name}"
+                if form:
+                    return place_at(source[0], node.lineno), form
     return Place(), ""
-
-
-def _assignments(method: ast.FunctionDef, asked: str) -> Iterator[tuple[int, str]]:
-    owner = method.args.args[0].arg if method.args.args else "self"
-    for node in (part for part in ast.walk(method) if isinstance(part, ast.Assign)):
-        for target in node.targets:
-            written = ast.unparse(target)
-            if written == asked and method.name == "__init__":
-                yield node.lineno, "local"
-            elif written == f"{owner}.{asked}":
-                yield node.lineno, "set"
-
-
-def _form(method: ast.FunctionDef, line: int, form: str, seen: Seen, file: str) -> str:
-    inside = seen.file == file and covers(method, seen.line)
-    if form == "local":
-        return "local"
-    if method.name == "__init__":
-        return "later" if inside and line > seen.line else ""
-    return "" if inside else f"method {method.name}"
 
 
 # Calls of torch's functions and classes with a keyword they do not take, or of what cannot be called.
@@ -161,28 +130,23 @@ def examine_call(crash: LiveCrash) -> NameEvidence | None:
         return None
     if _UNCALLABLE.search(text) and crash.innermost is seen:
         return _wrong_use(seen, "callable" in text)
-    if "unexpected keyword" in text or "invalid combination" in text or "missing" in text:
-        calls = [(node, _callee(node.func, seen, text)) for node in _calls(seen)]
-        known = [(node, callee) for node, callee in calls if callee is not _MISSING and _is_torchs(callee, node)]
-        return next((found for node, callee in known if (found := _refused(node, callee, text))), None)
+    if "unexpected keyword" not in text and "invalid combination" not in text and "missing" not in text:
+        return None
+    for node in _expressions(seen):
+        callee = _callee(node.func, seen, text) if isinstance(node, ast.Call) else _MISSING
+        module = getattr(callee, "__module__", None)
+        home = module or getattr(getattr(callee, "__objclass__", None), "__module__", "")
+        in_torch = is_torchs(home) or vars(torch).get(getattr(callee, "__name__", "")) is callee
+        is_known = callee is not _MISSING and callable(callee) and in_torch
+        found = _refused(node, callee, text) if isinstance(node, ast.Call) and is_known else None
+        if found is not None:
+            return found
     return None
 
 
 def _expressions(seen: Seen) -> Iterator[ast.expr]:
-    """The expression that raised; where Python cannot tell, all of the statement."""
-    failing = seen.failing
-    code = failing or seen.code
-    for text in (code, f"{code}\n pass", f"if True: pass\n{code}\n pass"):
-        try:
-            tree = ast.parse(text)
-        except (SyntaxError, ValueError):
-            continue
-        yield from (node for node in ast.walk(tree) if isinstance(node, ast.expr))
-        return
-
-
-def _calls(seen: Seen) -> list[ast.Call]:
-    return [node for node in _expressions(seen) if isinstance(node, ast.Call)]
+    """The expression that raised, and those in it; where Python cannot tell, all of the statement."""
+    return (node for node in ast.walk(parsed(seen.failing or seen.code)) if isinstance(node, ast.expr))
 
 
 def _resolved(node: ast.expr, seen: Seen) -> Any:
@@ -208,15 +172,11 @@ def _callee(node: ast.expr, seen: Seen, text: str) -> Any:
     return inspect.getattr_static(torch.Tensor, node.attr, _MISSING) if spoken else _MISSING
 
 
-def _is_torchs(callee: Any, node: ast.Call) -> bool:
-    home = getattr(callee, "__module__", None) or getattr(getattr(callee, "__objclass__", None), "__module__", "")
-    builtin = vars(torch).get(getattr(callee, "__name__", "")) is callee
-    return callable(callee) and (is_torchs(home) or builtin)
-
-
 def _refused(node: ast.Call, callee: Any, text: str) -> NameEvidence | None:
     signature = _keywords(callee)
-    taken = signature or _listed_keywords(text.partition("expected")[2]) or _listed_keywords(_usage(callee))
+    # of a function written in C, the first line of its documentation: zeros(*size, *, out=None, dtype=None)
+    usage = (getattr(callee, "__doc__", None) or "").strip().partition("\n")[0].partition(" ->")[0]
+    taken = signature or _listed_keywords(text.partition("expected")[2]) or _listed_keywords(usage)
     given = [keyword.arg for keyword in node.keywords if keyword.arg]
     refused = [name for name in given if name not in taken]
     given += signature[: len(node.args)]
@@ -238,39 +198,25 @@ def _refused(node: ast.Call, callee: Any, text: str) -> NameEvidence | None:
 
 def _keywords(callee: Any) -> list[str]:
     """All arguments it takes by name; those handed on by **kwargs are taken from its base classes."""
-    if not is_a(callee, type):
-        return _named(callee)[0]
+    functions = [callee]
+    if is_a(callee, type):
+        functions = [vars(cls)["__init__"] for cls in callee.__mro__[:-1] if vars(cls).get("__init__") is not None]
     found: list[str] = []
-    for cls in callee.__mro__:
-        function = vars(cls).get("__init__")
-        if function is None or cls is object:
-            continue
-        names, hands_on = _named(function)
-        found += [name for name in names if name != "self"]
-        if not hands_on:
+    for function in functions:
+        try:
+            parameters = inspect.signature(function).parameters.values()
+        except (TypeError, ValueError):  # written in C
             break
-    return list(dict.fromkeys(found))
-
-
-def _named(function: Any) -> tuple[list[str], bool]:
-    try:
-        parameters = inspect.signature(function).parameters.values()
-    except (TypeError, ValueError):  # written in C
-        return [], False
-    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
-    names = [item.name for item in parameters if item.kind in named]
-    return names, any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters)
+        named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+        found += [item.name for item in parameters if item.kind in named]
+        if not any(item.kind is inspect.Parameter.VAR_KEYWORD for item in parameters):
+            break
+    return [name for name in dict.fromkeys(found) if name != "self" or not is_a(callee, type)]
 
 
 def _listed_keywords(text: str) -> list[str]:
     """What torch's own list of overloads names: (Tensor input, tuple of ints dim, bool keepdim = False)"""
     return list(dict.fromkeys(re.findall(r"[\w\],(*] ?(\w+)(?: ?= ?[^,)]+)?(?=[,)])", text)))
-
-
-def _usage(callee: Any) -> str:
-    """The first line of the documentation of a function written in C: zeros(*size, *, out=None, dtype=None)"""
-    lines = (getattr(callee, "__doc__", None) or "").strip().splitlines()
-    return lines[0].partition(" ->")[0] if lines else ""
 
 
 def _callee_name(callee: Any, node: ast.Call) -> str:
@@ -347,17 +293,13 @@ def nearest(asked: str, names: Iterable[str]) -> tuple[str, ...]:
     """The same but for case and underscores, else a few that are spelled alike."""
     private = asked.startswith("_")
     pool = [name for name in dict.fromkeys(names) if name != asked and (private or not name.startswith("_"))]
-    same = [name for name in pool if _bare(name) == _bare(asked)]
+    same = [name for name in pool if name.lower().replace("_", "") == asked.lower().replace("_", "")]
     if same:
         return tuple(sorted(same, key=lambda name: name.lower() != asked.lower())[:1])
     close = difflib.get_close_matches(asked.lower(), [name.lower() for name in pool], 3 * _SHOWN, _CLOSE)
     alike = [name for low in dict.fromkeys(close) for name in pool if name.lower() == low]
     alike = [name for name in alike if not _means_another(asked, name)]
     return tuple(sorted(alike, key=lambda name: name[0].isupper() != asked[0].isupper())[:_SHOWN])
-
-
-def _bare(name: str) -> str:
-    return name.lower().replace("_", "")
 
 
 def _means_another(asked: str, name: str) -> bool:

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import ast
-import dataclasses
 import os
 from typing import Any
 
 import torch
 from torch.nn.utils.rnn import PackedSequence
 
-from torch_debugger.crashes.expressions import UnknownValueError, computed_value, is_plain_tensor
+from torch_debugger.crashes.expressions import (
+    computed_or_none,
+    expressions_in,
+    is_plain_tensor,
+    parsed,
+)
 from torch_debugger.crashes.frames import LiveCrash, Seen
-from torch_debugger.crashes.indices import raising_expressions
 from torch_debugger.records import Place
 from torch_debugger.records.crash import PackingEvidence, ViewEvidence
 from torch_debugger.source.assignments import assignment_of, statement_place
@@ -33,7 +36,7 @@ def examine_view(crash: LiveCrash) -> ViewEvidence | None:
         return None
     if not str(crash.error).startswith("view size is not compatible with input tensor's size and stride"):
         return None
-    found = [fact for node in raising_expressions(seen) if (fact := _failed_view(seen, node)) is not None]
+    found = [fact for node in expressions_in(seen) if (fact := _failed_view(seen, node)) is not None]
     return found[0] if len(found) == 1 else None
 
 
@@ -57,11 +60,8 @@ def _failed_view(seen: Seen, node: ast.expr) -> ViewEvidence | None:
 
 
 def _sizes(seen: Seen, node: ast.Call) -> tuple[int, ...] | None:
-    try:
-        given = [computed_value(item, seen.frame) for item in node.args]
-    except UnknownValueError:
-        return None
-    if len(given) == 1 and not is_a(given[0], int):
+    given = [computed_or_none(item, seen) for item in node.args]
+    if len(given) == 1 and (torch.is_tensor(given[0]) or is_one_of(given[0], (list, tuple, torch.Size))):
         given = list(given[0].shape if torch.is_tensor(given[0]) else given[0])
     plain = not node.keywords and all(type(size) is int for size in given)
     return tuple(given) if plain and given else None
@@ -69,20 +69,13 @@ def _sizes(seen: Seen, node: ast.Call) -> tuple[int, ...] | None:
 
 def _tensor(seen: Seen, node: ast.expr) -> torch.Tensor | None:
     """The tensor an expression stands for, on whatever device: reordering it again moves nothing."""
-    value = _value(seen, node)
+    value = computed_or_none(node, seen)
     if value is None and isinstance(node, ast.Call) and _reorders(node) and isinstance(node.func, ast.Attribute):
-        inner, numbers = _tensor(seen, node.func.value), [_value(seen, item) for item in node.args]
+        inner, numbers = _tensor(seen, node.func.value), [computed_or_none(item, seen) for item in node.args]
         if inner is not None and None not in numbers and not node.keywords:
             value = getattr(inner.detach(), node.func.attr)(*numbers)
     plain = is_one_of(value, (torch.Tensor, torch.nn.Parameter)) and value.layout is torch.strided
     return value if plain else None
-
-
-def _value(seen: Seen, node: ast.expr) -> Any:
-    try:
-        return computed_value(node, seen.frame)
-    except UnknownValueError:
-        return None
 
 
 def _refuses(tensor: torch.Tensor, asked: tuple[int, ...] | None) -> bool:
@@ -103,12 +96,20 @@ def _reordered(seen: Seen, node: ast.expr, line: int = 0, hops: int = _HOPS) -> 
     if isinstance(node, ast.Name) and hops:
         found = assignment_of(seen.file, line or seen.line, node.id)
         made = found.place if found is not None else Place()
-        value = _assigned_value(made)
-        if value is None or made.line is None or made.line >= (line or seen.line):
+        body = getattr(parsed((made.code or "").replace("\n", " ")), "body", [])
+        statement = body[0] if len(body) == 1 else None
+        plain = isinstance(statement, ast.Assign) and isinstance(statement.targets[0], ast.Name)
+        if not plain or made.line is None or made.line >= (line or seen.line):
             return "", Place()
-        operation, earlier = _reordered(seen, value, made.line, hops - 1)
+        operation, earlier = _reordered(seen, statement.value, made.line, hops - 1)  # type: ignore[union-attr]
         return operation, (earlier if earlier.line or not operation else made)
-    kept = _receiver(node)
+    kept: ast.expr | None = None  # what x.eq(y), x[:k] and x * 2 took over the order in memory from
+    if isinstance(node, ast.Subscript):
+        kept = node.value
+    elif isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        kept = node.func.value if node.func.attr not in _COPIES else None
+    elif isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult):
+        kept = node.left
     return _reordered(seen, kept, line, hops) if kept is not None else ("", Place())
 
 
@@ -116,24 +117,6 @@ def _reorders(node: ast.expr) -> bool:
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
         return node.func.attr in _REORDERING
     return isinstance(node, ast.Attribute) and node.attr in _TURNED
-
-
-def _assigned_value(place: Place) -> ast.expr | None:
-    try:
-        body = ast.parse((place.code or "").replace("\n", " ")).body
-    except SyntaxError:
-        return None
-    plain = len(body) == 1 and isinstance(body[0], ast.Assign) and isinstance(body[0].targets[0], ast.Name)
-    return body[0].value if plain and isinstance(body[0], ast.Assign) else None
-
-
-def _receiver(node: ast.expr) -> ast.expr | None:
-    """What x.eq(y), x[:k] and x * 2 took over the order in memory from."""
-    if isinstance(node, ast.Subscript):
-        return node.value
-    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
-        return node.func.value if node.func.attr not in _COPIES else None
-    return node.left if isinstance(node, ast.BinOp) and not isinstance(node.op, ast.MatMult) else None
 
 
 # pack_padded_sequence, and the recurrent layer behind it: what was packed, with which lengths.
@@ -154,19 +137,18 @@ def examine_packing(crash: LiveCrash) -> PackingEvidence | None:
         return _behind(crash, seen, user, found)
     # pack_sequence calls it too
     is_its_own = seen.function == _NAME and crash.frames[-2] is user and user.line <= (found[1].end_lineno or 0)
-    return _while_packing(seen, user, found) if is_its_own else None
-
-
-def _while_packing(seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
-    """Its own input may be sorted already, and so cut to as many as there are lengths."""
-    given, held = _argument(user, found[1], 0, "input"), seen.locals
-    return _fact(user, found, given if torch.is_tensor(given) else held.get("input"), held.get("lengths"))
+    if not is_its_own:
+        return None
+    # its own input may be sorted already, and so cut to as many as there are lengths
+    given = _argument(user, found[1], 0, "input")
+    return _fact(user, found, given if torch.is_tensor(given) else seen.locals.get("input"), seen.locals.get("lengths"))
 
 
 def _behind(crash: LiveCrash, seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
     """A recurrent layer that ran out of elements, where these lengths made its steps."""
     packed, module = seen.locals.get("orig_input"), seen.module()
-    if not is_a(packed, PackedSequence) or _is_whole(packed):
+    # as many elements as the sizes of the steps say; these are always on the CPU
+    if not is_a(packed, PackedSequence) or int(packed.batch_sizes.sum()) == packed.data.shape[0]:
         return None
     path = crash.paths.get(id(module), type(module).__name__)
     given, lengths = _argument(user, found[1], 0, "input"), _argument(user, found[1], 1, "lengths")
@@ -174,11 +156,6 @@ def _behind(crash: LiveCrash, seen: Seen, user: Seen, found: Written) -> Packing
     steps, samples = len(packed.batch_sizes), int(packed.batch_sizes[0])
     is_it = fact is not None and fact.count == samples and fact.highest in (None, steps)
     return fact if is_it else None
-
-
-def _is_whole(packed: PackedSequence) -> bool:
-    """Whether there are as many elements as the sizes of the steps say; these are always on the CPU."""
-    return int(packed.batch_sizes.sum()) == packed.data.shape[0]
 
 
 def _written_call(user: Seen) -> Written | None:
@@ -196,10 +173,7 @@ def _argument(user: Seen, call: ast.Call, position: int, keyword: str) -> Any:
     node = next(iter(named or call.args[position : position + 1]), None)
     while isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _MOVES:
         node = node.func.value
-    try:
-        return computed_value(node, user.frame) if node is not None else None
-    except UnknownValueError:
-        return None
+    return computed_or_none(node, user) if node is not None else None
 
 
 def _packed_from(packed: PackedSequence) -> Any:
@@ -220,7 +194,8 @@ def _fact(user: Seen, found: Written, given: Any, lengths: Any, layer: str = "")
         return None
     batch_first = _argument(user, call, 2, "batch_first")
     enforce_sorted = _argument(user, call, 3, "enforce_sorted")
-    fact = PackingEvidence(
+    values = [int(value) for value in counts.tolist()] if is_plain_tensor(counts) and len(counts) else []
+    return PackingEvidence(
         place=statement_place(user.file, statement),
         call=ast.unparse(call),
         shape=tuple(given.shape),
@@ -229,14 +204,12 @@ def _fact(user: Seen, found: Written, given: Any, lengths: Any, layer: str = "")
         count=len(counts),
         device=str(counts.device),
         layer=layer,
+        **_of_lengths(values),
     )
-    return _with_values(fact, counts)
 
 
-def _with_values(fact: PackingEvidence, counts: torch.Tensor) -> PackingEvidence:
-    if not is_plain_tensor(counts) or not len(counts):
-        return fact
-    values = [int(value) for value in counts.tolist()]
-    empty = sum(value <= 0 for value in values)
-    descending = values == sorted(values, reverse=True)
-    return dataclasses.replace(fact, lowest=min(values), highest=max(values), descending=descending, empty=empty)
+def _of_lengths(values: list[int]) -> dict[str, Any]:
+    if not values:
+        return {}
+    descending, empty = values == sorted(values, reverse=True), sum(value <= 0 for value in values)
+    return {"lowest": min(values), "highest": max(values), "descending": descending, "empty": empty}

@@ -68,7 +68,9 @@ def trial_of(crash: LiveCrash) -> tuple[nn.Module, MakeTest] | None:
     root, (args, kwargs) = crash.running.models[models[0]], crash.running.calls[models[0]]
     if not is_wise(crash.error, root, args, kwargs):
         return None
-    met = _shapes_met(crash)
+    # of the tensors in the innermost frame that has some
+    tensors = ([value for value in seen.locals.values() if is_tensor(value)] for seen in reversed(crash.frames))
+    met = [tuple(value.shape) for value in next(filter(None, tensors), [])]
 
     def make_test() -> Passes | None:
         before = _made(root, args, kwargs)
@@ -84,15 +86,6 @@ def trial_of(crash: LiveCrash) -> tuple[nn.Module, MakeTest] | None:
         return fits
 
     return root, make_test
-
-
-def _shapes_met(crash: LiveCrash) -> list[tuple[int, ...]]:
-    """Of the tensors in the innermost frame that has some."""
-    for seen in reversed(crash.frames):
-        met = [tuple(value.shape) for value in seen.locals.values() if is_tensor(value)]
-        if met:
-            return met
-    return []
 
 
 def _made(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[int, ...], ...]:
@@ -114,17 +107,15 @@ def variants_that_pass(root: nn.Module, variants: list[AnyVariant], make_test: M
         seal()
         with without_global_hooks(), no_grad():
             passes = make_test()
-            numbers = [str(at) for at, each in enumerate(variants) if passes and _stands(root, each, passes)]
+            numbers = [
+                str(at) for at, each in enumerate(variants)
+                if passes and _fits(root, each, each.make, passes)
+                and (each.instead is None or not _fits(root, each, each.instead, passes))
+            ]  # fmt: skip
         return ",".join(["", *numbers])
 
     text = ForkedTask(try_all, _TIME_LIMIT_S, urgent=True).wait().decode()
     return [variants[int(number)] for number in text.split(",")[1:]]
-
-
-def _stands(root: nn.Module, variant: Variant, passes: Passes) -> bool:
-    other = variant.instead
-    goes_through = _fits(root, variant, variant.make, passes)
-    return goes_through and (other is None or not _fits(root, variant, other, passes))
 
 
 def call_on_shapes(model: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -235,7 +226,15 @@ def _of_call(crash: LiveCrash, module: nn.Module) -> Iterator[Exchange]:
             changed = values | {one: values[other], other: values[one]}
             make = functools.partial(kind, **changed)
             path = crash.paths.get(id(module), "")
-            gained = _names({one: given[other], other: given[one]}) - _names({one: given[one], other: given[other]})
+            # how many arguments are variables of the parameter's own name
+            written = {name: ast.unparse(given[name]).rpartition(".")[2] for name in (one, other)}
+            gained = (written[other] == one) + (written[one] == other)
+            gained -= (written[one] == one) + (written[other] == other)
+            # a latent space is narrower than the layers around it; what else is there has no such order
+            latent = [name for name in (one, other) if any(word in name.lower() for word in _NARROW)]
+            narrows = 0
+            if len(latent) == 1:
+                narrows = 1 if changed[latent[0]] == min(changed[one], changed[other]) else -1
             yield Exchange(
                 module,
                 make,
@@ -245,21 +244,8 @@ def _of_call(crash: LiveCrash, module: nn.Module) -> Iterator[Exchange]:
                 second=given[other],
                 path=path,
                 names=gained,
-                narrows=_narrows(changed, one, other),
+                narrows=narrows,
             )
-
-
-def _narrows(values: Mapping[str, int], one: str, other: str) -> int:
-    """A latent space is narrower than the layers around it; what else is there has no such order."""
-    latent = [name for name in (one, other) if any(word in name.lower() for word in _NARROW)]
-    if len(latent) != 1:
-        return 0
-    return 1 if values[latent[0]] == min(values[one], values[other]) else -1
-
-
-def _names(given: Mapping[str, ast.expr]) -> int:
-    """How many arguments are variables of the parameter's own name."""
-    return sum(ast.unparse(node).rpartition(".")[2] == name for name, node in given.items())
 
 
 def _of_layer(crash: LiveCrash) -> Iterator[Exchange]:
@@ -299,18 +285,14 @@ def _told(exchange: Exchange) -> SwappedArguments:
     first, second = exchange.first, exchange.second
     place = place_at(exchange.file, first.lineno, exchange.path or None)
     texts = ast.unparse(first), ast.unparse(second)
-    return SwappedArguments(called_name(exchange.call), *texts, place, _rewritten(exchange), exchange.names > 0)
-
-
-def _rewritten(exchange: Exchange) -> str:
-    """The line with the two exchanged; empty where they stand on several."""
-    first, second = sorted((exchange.first, exchange.second), key=lambda each: (each.lineno, each.col_offset))
-    if first.lineno != second.end_lineno or first.end_col_offset is None or second.end_col_offset is None:
-        return ""
-    line = linecache.getline(exchange.file, first.lineno).encode()
-    one, other = line[first.col_offset : first.end_col_offset], line[second.col_offset : second.end_col_offset]
-    between = line[first.end_col_offset : second.col_offset]
-    return (line[: first.col_offset] + other + between + one + line[second.end_col_offset :]).decode().strip()
+    rewritten = ""  # the line with the two exchanged; empty where they stand on several
+    first, second = sorted((first, second), key=lambda each: (each.lineno, each.col_offset))
+    if first.lineno == second.end_lineno:
+        line = linecache.getline(exchange.file, first.lineno).encode()
+        one, other = line[first.col_offset : first.end_col_offset], line[second.col_offset : second.end_col_offset]
+        between = line[first.end_col_offset : second.col_offset]
+        rewritten = (line[: first.col_offset] + other + between + one + line[second.end_col_offset :]).decode().strip()
+    return SwappedArguments(call_name(exchange.call), *texts, place, rewritten, exchange.names > 0)
 
 
 # A convolution that makes a picture of another size than is wanted: its padding is tried otherwise.
@@ -344,7 +326,7 @@ def examine_layer_settings(crash: LiveCrash) -> LayerSetting | None:
     for kind in ("output_padding", "padding"):
         likely = [each for each in passing if each.name == kind]
         if likely:
-            return _layer_settings_told(likely[0], places) if len(likely) == 1 else None
+            return _layer_setting(likely[0], places) if len(likely) == 1 else None
     return None
 
 
@@ -380,29 +362,28 @@ def _made_anew(layer: Any, **changed: int) -> nn.Module:
     return made
 
 
-def _layer_settings_told(setting: _Setting, places: dict[str, Place]) -> LayerSetting | None:
+def _layer_setting(setting: _Setting, places: dict[str, Place]) -> LayerSetting | None:
     place = places.get(setting.path)
     if place is None or place.file is None or place.line is None:
         return None
-    lines = Counter((each.file, each.line) for each in places.values())
-    after = _layer_settings_rewritten(setting, place) if lines[place.file, place.line] == 1 else ""
+    calls = [
+        node
+        for node in nodes_of(tree_of(place.file) or ast.Module([], []))
+        if isinstance(node, ast.Call) and node.lineno == place.line and call_name(node) == type(setting.module).__name__
+    ]
+    line, after = linecache.getline(place.file, place.line), ""
+    alone = Counter((each.file, each.line) for each in places.values())[place.file, place.line] == 1
+    # where the call has several lines, or gives the setting by its place, its line is not written anew
+    in_one_line = len(calls) == 1 and calls[0].end_lineno == place.line and line.isascii() and len(calls[0].args) <= 3
+    if alone and in_one_line:
+        text = f"{setting.name}={setting.value}"
+        written = next((word for word in calls[0].keywords if word.arg == setting.name), None)
+        if written is not None:
+            after = (line[: written.col_offset] + text + line[written.end_col_offset :]).strip()
+        else:
+            end = (calls[0].end_col_offset or 0) - 1
+            after = (line[:end].rstrip().rstrip(",") + f", {text}" + line[end:]).strip()
     return LayerSetting(setting.path, setting.name, setting.value, place, after)
-
-
-def _layer_settings_rewritten(setting: _Setting, place: Place) -> str:
-    """The line with this setting; empty where the call has several lines, or gives it by its place."""
-    kind = type(setting.module).__name__
-    calls = [node for node in nodes_in(place.file, ast.Call) if node.lineno == place.line and called_name(node) == kind]
-    line = linecache.getline(place.file or "", place.line or 0)
-    if len(calls) != 1 or calls[0].end_lineno != place.line or not line.isascii() or len(calls[0].args) > 3:
-        return ""
-    call, text = calls[0], f"{setting.name}={setting.value}"
-    written = next((word for word in call.keywords if word.arg == setting.name), None)
-    if written is not None:
-        start, end = written.col_offset, written.end_col_offset or 0
-        return (line[:start] + text + line[end:]).strip()
-    end = (call.end_col_offset or 0) - 1
-    return (line[:end].rstrip().rstrip(",") + f", {text}" + line[end:]).strip()
 
 
 # The one call that makes a module of the user's class, and what its arguments meant there.
@@ -442,7 +423,8 @@ def variables_at(crash: LiveCrash, file: str, call: ast.Call, depth: int = 4) ->
     tree = tree_of(file)
     scope = function_around(tree, call.lineno) if tree is not None else None
     frames = [seen.frame for seen in crash.frames if seen.file == file]
-    known = dict(frames[0].f_globals) if frames else _globals(file)
+    modules = (each for each in list(sys.modules.values()) if getattr(each, "__file__", None) == file)
+    known = dict(frames[0].f_globals if frames else vars(next(modules, object)))
     if scope is tree:
         return known
     name = getattr(scope, "name", "")
@@ -456,11 +438,6 @@ def variables_at(crash: LiveCrash, file: str, call: ast.Call, depth: int = 4) ->
     given = given_to(made[1], kind) if made is not None and isinstance(kind, type) else None
     values = values_of(given, outside) if given is not None and outside is not None else None
     return known | values if values is not None else None
-
-
-def _globals(file: str) -> dict[str, Any]:
-    modules = (each for each in list(sys.modules.values()) if getattr(each, "__file__", None) == file)
-    return dict(vars(next(modules, object)))
 
 
 def values_of(given: Mapping[str, ast.expr], variables: Mapping[str, Any]) -> dict[str, Any] | None:

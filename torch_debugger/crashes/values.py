@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import dataclasses
 import operator
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from torch import nn
 from torch_debugger.crashes.expressions import (
     UNKNOWN,
     UnknownValueError,
+    computed_or_none,
     computed_value,
     condition_at,
     entries_of,
@@ -71,30 +73,22 @@ def _part(crash: LiveCrash, seen: Seen, test: ast.expr, asserted: bool) -> Asser
     """The part, where it is known to be false (of a raise: true)."""
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(crash, seen, test, asserted)
-    if _known(test, seen) is not (not asserted):
+    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
+    value: Any = computed_or_none(test.operand if isinstance(test, ast.UnaryOp) and negated else test, seen)
+    if is_tensor(value) and is_plain_tensor(value) and value.numel() == 1:
+        value = bool(value)
+    if not is_one_of(value, (bool, int, float, list, tuple, dict)) or (bool(value) != negated) is asserted:
         return None
     return _about(crash, seen, test, AssertionEvidence(ast.unparse(test), asserted))
-
-
-def _known(test: ast.expr, seen: Seen) -> bool | None:
-    negated = isinstance(test, ast.UnaryOp) and isinstance(test.op, ast.Not)
-    try:
-        value = computed_value(test.operand if isinstance(test, ast.UnaryOp) and negated else test, seen.frame)
-    except UnknownValueError:
-        return None
-    if is_tensor(value):
-        if not is_plain_tensor(value) or value.numel() != 1:
-            return None
-        value = bool(value)
-    return bool(value) != negated if is_one_of(value, (bool, int, float, list, tuple, dict)) else None
 
 
 def _compared(crash: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -> AssertionEvidence | None:
     sign, compare = _COMPARED[type(test.ops[0])]
     right_node = test.comparators[0]
     try:
-        left, right = computed_value(test.left, seen.frame), _like_a_shape(computed_value(right_node, seen.frame))
-        left = _like_a_shape(left)
+        values = [computed_value(node, seen.frame) for node in (test.left, right_node)]
+        # x.shape == (4, 10) and x.shape == [4, 10] are compared as they stand; lists here stand for literals
+        left, right = (tuple(value) if is_one_of(value, (list, torch.Size)) else value for value in values)
         holds = compare(left, right)
         holds = bool(holds) if not is_tensor(holds) or holds.numel() == 1 else None
     except (UnknownValueError, TypeError, ValueError, RuntimeError):
@@ -104,7 +98,12 @@ def _compared(crash: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -
     swapped = _is_written(test.left) and not _is_written(right_node)  # assert 4 == x.dim()
     about = right_node if swapped else test.left
     sizes, wanted = (right, left) if swapped else (left, right)
-    both = is_one_of(sizes, (tuple,)) and is_one_of(wanted, (tuple,)) and _all_numbers((*sizes, *wanted))
+    both = type(sizes) is tuple and type(wanted) is tuple and all(type(size) is int for size in (*sizes, *wanted))
+    first = 0
+    if both and isinstance(about, ast.Subscript) and isinstance(about.slice, ast.Slice) and about.slice.lower:
+        with contextlib.suppress(UnknownValueError, TypeError):  # 1 of x.shape[1:]
+            start, whole = (computed_value(node, seen.frame) for node in (about.slice.lower, about.value))
+            first = int(start) if start >= 0 else max(len(whole) + start, 0)
     found = AssertionEvidence(
         ast.unparse(test),
         asserted,
@@ -115,7 +114,7 @@ def _compared(crash: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -
         _text(right),
         tuple(sizes) if both else (),
         tuple(wanted) if both else (),
-        _first_dimension(about, seen) if both else 0,
+        first,
     )
     return _about(crash, seen, about, found)
 
@@ -123,18 +122,14 @@ def _compared(crash: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -
 def _about(crash: LiveCrash, seen: Seen, node: ast.expr, found: AssertionEvidence) -> AssertionEvidence:
     """With the tensor that the expression is of, its numbers, and the line that made it."""
     for part in ast.walk(node):
-        try:
-            value = computed_value(part, seen.frame) if isinstance(part, (ast.Name, ast.Attribute)) else None
-        except UnknownValueError:
-            continue
-        if value is None or not is_tensor(value):
+        value: Any = computed_or_none(part, seen) if isinstance(part, (ast.Name, ast.Attribute)) else None
+        if not isinstance(part, ast.expr) or not is_tensor(value):
             continue
         name = part.value if isinstance(part, ast.Attribute) and part.attr in ("shape", "data") else part
         numbers = measure_operand(value, ast.unparse(name)) if is_plain_tensor(value) else None
         made = maker_of(crash, seen, name).place if isinstance(name, ast.Name) else Place()
-        kept = (found.test, found.asserted, found.left, found.left_value, found.operation, found.right,
-                found.right_value, found.sizes, found.wanted, found.first)  # fmt: skip
-        return AssertionEvidence(*kept, ast.unparse(name), tuple(value.shape), numbers, made)
+        tensor, shape = ast.unparse(name), tuple(value.shape)
+        return dataclasses.replace(found, tensor=tensor, shape=shape, numbers=numbers, made=made)
     return found
 
 
@@ -146,26 +141,6 @@ def _is_written(node: ast.expr) -> bool:
     )
 
 
-def _like_a_shape(value: Any) -> Any:
-    """x.shape == (4, 10) and x.shape == [4, 10] are compared as they stand; lists here stand for literals."""
-    return tuple(value) if is_one_of(value, (list, torch.Size)) else value
-
-
-def _all_numbers(sizes: tuple[Any, ...]) -> bool:
-    return all(type(size) is int for size in sizes)
-
-
-def _first_dimension(node: ast.expr, seen: Seen) -> int:
-    """1 of x.shape[1:]"""
-    if not isinstance(node, ast.Subscript) or not isinstance(node.slice, ast.Slice) or node.slice.lower is None:
-        return 0
-    try:
-        start, whole = computed_value(node.slice.lower, seen.frame), computed_value(node.value, seen.frame)
-        return int(start) if start >= 0 else max(len(whole) + start, 0)
-    except (UnknownValueError, TypeError):
-        return 0
-
-
 def _text(value: Any) -> str:
     if is_tensor(value):
         return (
@@ -175,7 +150,7 @@ def _text(value: Any) -> str:
         return f"{value:.6g}"
     if is_one_of(value, (int, bool, str, type(None), torch.dtype, torch.device)):
         return str(value)[:_LONGEST]
-    if is_one_of(value, (tuple,)) and len(value) <= 10 and _all_numbers(value):
+    if type(value) is tuple and len(value) <= 10 and all(type(size) is int for size in value):
         return str(list(value))
     return type(value).__name__
 
@@ -188,10 +163,11 @@ def examine_value(crash: LiveCrash) -> ValueFact | None:
     maker = _maker(crash, odd)
     if odd.value is UNKNOWN:
         return None
-    known = maker.returns or entries_of(odd.value) or _is_data(odd.value)
+    kind = kind_name(type(odd.value))
+    is_data = is_one_of(odd.value, (int, float)) or kind == "numpy.ndarray"
+    known = maker.returns or entries_of(odd.value) or is_data
     if not known or (odd.value is None and not maker.returns):
         return None
-    kind = kind_name(type(odd.value))
     return ValueFact(
         written=ast.unparse(odd.node) if odd.node is not None else "",
         kind=kind if kind == "numpy.ndarray" else kind.rpartition(".")[2],
@@ -244,10 +220,6 @@ def _maker(crash: LiveCrash, odd: Odd) -> Maker:
     return maker_of(crash, odd.seen, odd.node) if odd.node is not None else Maker()
 
 
-def _is_data(value: Any) -> bool:
-    return is_one_of(value, (int, float)) or kind_name(type(value)) == "numpy.ndarray"
-
-
 # The value that is no tensor and stood where one was wanted: an argument or an operand.
 _CALLERS = ("_call_impl", "_wrapped_call_impl")
 _OPTIONAL = ("weight", "bias", "pos_weight", "attn_mask", "key_padding_mask", "out")
@@ -269,15 +241,11 @@ def odd_value(crash: LiveCrash) -> Odd | None:
     if not isinstance(crash.error, TypeError | AttributeError):
         return None
     for odd in (*_into_layer(crash), *_into_function(crash), *_in_user_line(crash)):
-        if not is_tensor(odd.value) and _is_told(crash.error, odd.value):
+        # whether the error speaks of this kind of value; numpy arrays have attributes that mislead it
+        is_array = kind_name(type(odd.value)) == "numpy.ndarray"
+        if not is_tensor(odd.value) and (is_array or type(odd.value).__name__ in str(crash.error)):
             return odd
     return None
-
-
-def _is_told(error: BaseException, value: Any) -> bool:
-    """Whether the error speaks of this kind of value; numpy arrays have attributes that mislead it."""
-    kind = kind_name(type(value))
-    return kind == "numpy.ndarray" or type(value).__name__ in str(error)
 
 
 def _into_layer(crash: LiveCrash) -> Iterator[Odd]:
@@ -355,26 +323,24 @@ def _in_user_line(crash: LiveCrash) -> Iterator[Odd]:
     if isinstance(crash.error, AttributeError) and (inner is seen or inner.function == "__getattr__"):
         for node in expressions_in(seen):
             if isinstance(node, ast.Attribute) and node.attr == asked and hasattr(torch.Tensor, node.attr):
-                yield Odd(_value(seen, node.value, crash.error), node.value, f".{node.attr}", "", seen)
+                value = value_of(seen, node.value)
+                value = getattr(crash.error, "obj", UNKNOWN) if value is UNKNOWN else value
+                yield Odd(value, node.value, f".{node.attr}", "", seen)
     elif inner is seen:
         for node in expressions_in(seen):
             for value, part, receiver in _operands(seen, node):
-                yield Odd(_stand_in(crash, seen, part) if value is UNKNOWN else value, part, receiver, "", seen)
-
-
-def _stand_in(crash: LiveCrash, seen: Seen, node: ast.expr) -> Any:
-    """For what a call inside the line returned, which nothing holds any more: as its source says."""
-    returns = maker_of(crash, seen, node).returns if isinstance(node, ast.Call) else ""
-    return {"several": (), "nothing": None}.get(returns, UNKNOWN)
-
-
-def _value(seen: Seen, node: ast.expr, error: AttributeError) -> Any:
-    value = value_of(seen, node)
-    return getattr(error, "obj", UNKNOWN) if value is UNKNOWN else value
+                if value is UNKNOWN and isinstance(part, ast.Call):
+                    # what a call inside the line returned nothing holds any more: as its source says
+                    returns = maker_of(crash, seen, part).returns
+                    value = {"several": (), "nothing": None}.get(returns, UNKNOWN)
+                yield Odd(value, part, receiver, "", seen)
 
 
 def _operands(seen: Seen, node: ast.expr) -> Iterator[tuple[Any, ast.expr, str]]:
-    if isinstance(node, ast.Call) and _is_torchs(value_of(seen, node.func)):
+    function = value_of(seen, node.func) if isinstance(node, ast.Call) else UNKNOWN
+    home = getattr(function, "__module__", None) or getattr(function, "__objclass__", None) or ""
+    in_torch = callable(function) and not is_a(function, type) and "torch" in str(home)
+    if isinstance(node, ast.Call) and in_torch:
         yield from ((value_of(seen, part), part, ast.unparse(node.func)) for part in node.args[:2])
     elif isinstance(node, ast.BinOp):
         sides = [(value_of(seen, part), part) for part in (node.left, node.right)]
@@ -382,8 +348,3 @@ def _operands(seen: Seen, node: ast.expr) -> Iterator[tuple[Any, ast.expr, str]]
             yield from ((value, part, "arithmetic with a tensor") for value, part in sides)
     elif isinstance(node, ast.Subscript) and isinstance(node.slice, ast.Tuple):
         yield value_of(seen, node.value), node.value, f"[{ast.unparse(node.slice).strip('()')}]"
-
-
-def _is_torchs(function: Any) -> bool:
-    home = getattr(function, "__module__", None) or getattr(function, "__objclass__", None) or ""
-    return callable(function) and not is_a(function, type) and "torch" in str(home)

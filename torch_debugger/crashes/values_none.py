@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import nn
 
-from torch_debugger.crashes.expressions import UNKNOWN, condition_at, value_of
+from torch_debugger.crashes.expressions import UNKNOWN, condition_at, parsed, value_of
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
-from torch_debugger.crashes.functions import Scope, calls_in, maker_of
+from torch_debugger.crashes.functions import Scope, calls_in, maker_of, scopes
 from torch_debugger.records import Place
 from torch_debugger.records.crash import AbsentValue
 from torch_debugger.source.files import class_source, place_at
@@ -73,31 +73,20 @@ def _of_argument(users: list[Seen]) -> AbsentValue | None:
         place,
         "argument",
         tensor=ast.unparse(rest),
-        reason="backward" if is_context(seen.locals.get(code.co_varnames[0])) else "",
+        # of an autograd Function: its ctx
+        reason="backward" if is_a(seen.locals.get(code.co_varnames[0]), torch.autograd.function.FunctionCtx) else "",
         cause=caller.place if caller is not None else Place(),
         cause_text=text,
     )
 
 
-def is_context(value: object) -> bool:
-    """The ctx of an autograd Function."""
-    return is_a(value, torch.autograd.function.FunctionCtx)
-
-
 def _absent_in(seen: Seen, *, innermost: bool) -> Iterator[ast.expr]:
     """The parts of the line that stand for None, those nearest to the failing expression first."""
     text = seen.failing
-    tree = _parsed(text or seen.code)
-    for node in ast.walk(tree) if tree is not None else ():
+    tree = parsed(text or seen.code)
+    for node in ast.walk(tree):
         if isinstance(node, _LOOKED_AT) and isinstance(node.ctx, ast.Load) and is_absent(seen, node):
             yield node
-
-
-def _parsed(text: str) -> ast.AST | None:
-    try:
-        return ast.parse(text)
-    except SyntaxError:
-        return None
 
 
 def is_absent(seen: Seen, node: ast.expr) -> bool:
@@ -110,13 +99,14 @@ def owner_without_gradient(seen: Seen, node: ast.expr) -> torch.Tensor | None:
     """The tensor that the expression stands for, if it has no gradient; of a comprehension, the first such."""
     owner = value_of(seen, node)
     met: Iterable[Any] = [owner] if owner is not UNKNOWN else _gone_through(seen, node)
-    return next((each for each in met if is_tensor(each) and gradient_of(each) is None), None)
+    tensors: Iterator[torch.Tensor] = filter(is_tensor, met)
+    # torch warns when a tensor that is no leaf is asked for its gradient
+    return next((each for each in tensors if not (each.is_leaf or each.retains_grad) or each.grad is None), None)
 
 
 def _gone_through(seen: Seen, node: ast.expr) -> Iterator[Any]:
     """What a variable of a comprehension stood for: from Python 3.12 on it is gone once an exception is out."""
-    statement = _parsed(seen.code) if isinstance(node, ast.Name) else None
-    for part in ast.walk(statement) if statement is not None else ():
+    for part in ast.walk(parsed(seen.code)) if isinstance(node, ast.Name) else ():
         match part:
             case ast.comprehension(
                 target=ast.Name(id=name) | ast.Tuple(elts=[_, ast.Name(id=name)]),
@@ -124,13 +114,6 @@ def _gone_through(seen: Seen, node: ast.expr) -> Iterator[Any]:
             ) if name == ast.unparse(node):
                 model = value_of(seen, of)
                 yield from model.parameters() if is_a(model, nn.Module) else ()
-
-
-def gradient_of(tensor: torch.Tensor) -> torch.Tensor | None:
-    """Without the warning that torch gives for one that is no leaf."""
-    if not tensor.is_leaf and not tensor.retains_grad:
-        return None
-    return tensor.grad
 
 
 def _is_parameter(seen: Seen, name: str) -> bool:
@@ -206,37 +189,41 @@ def of_gradient(crash: LiveCrash, seen: Seen, found: AbsentValue, tensor: torch.
     if home is None:
         scope = Scope(seen)
         cleared, ran = _before(scope)
-        reason = "not-recorded" if not tensor.requires_grad else "cleared" if cleared.file else "unused"
-        return dataclasses.replace(found, reason=reason if ran or reason != "unused" else "before", cause=cleared)
+        reason = "cleared" if cleared.file else "unused" if ran else "before"
+        return dataclasses.replace(found, reason=reason if tensor.requires_grad else "not-recorded", cause=cleared)
     root, model, path = home
     named = list(model.named_parameters())
     without = [name for name, each in named if each.requires_grad and each.grad is None]
-    told = dataclasses.replace(
+    fact = dataclasses.replace(
         found,
         parameter=f"{root}.{path}",
         others=tuple(f"{root}.{name}" for name in without if name != path)[:_TOLD],
         count=sum(each.requires_grad for _, each in named),
     )
     if not tensor.requires_grad:
-        return dataclasses.replace(told, reason="frozen", cause=_freezing(crash))
-    if len(without) < told.count:
-        return dataclasses.replace(told, reason="unused", mentioned=_is_mentioned(model, path))
+        lines = {  # those that say requires_grad = False
+            scope.place(node)
+            for scope in scopes(crash)
+            for node in scope.statements()
+            if any(map(freezes, [node, *(calls_in(node) if isinstance(node, ast.Expr) else [])]))
+        }
+        return dataclasses.replace(fact, reason="frozen", cause=lines.pop() if len(lines) == 1 else Place())
+    if len(without) < fact.count:
+        return dataclasses.replace(fact, reason="unused", mentioned=_is_mentioned(model, path))
     cleared, _ = _before(Scope(seen))
-    outer = next((_before(Scope(each)) for each in _outside(crash, seen)), (Place(), False))
-    cleared = cleared if cleared.file else outer[0]
-    return dataclasses.replace(told, reason="cleared" if cleared.file else "before", cause=cleared)
-
-
-def _outside(crash: LiveCrash, seen: Seen) -> Iterator[Seen]:
-    index = next((at for at, frame in enumerate(crash.frames) if frame is seen), 0)
-    yield from (frame for frame in reversed(crash.frames[:index]) if frame.user)
+    inside = next((at for at, frame in enumerate(crash.frames) if frame is seen), 0)
+    outside = [frame for frame in crash.frames[:inside] if frame.user]
+    if not cleared.file and outside:
+        cleared, _ = _before(Scope(outside[-1]))
+    return dataclasses.replace(fact, reason="cleared" if cleared.file else "before", cause=cleared)
 
 
 def _home_of(crash: LiveCrash, tensor: torch.Tensor) -> tuple[str, nn.Module, str] | None:
     """The user's name of a model, the model, and the path of the parameter in it; the largest model wins."""
-    known: dict[int, tuple[str, nn.Module]] = {}
-    for name, model in _modules(crash):
-        known.setdefault(id(model), (name, model))
+    known = {id(model): (name, model) for name, model in crash.running.models.items()}
+    for name, model in (pair for seen in crash.user_frames for pair in seen.names.items()):
+        if is_a(model, nn.Module):
+            known.setdefault(id(model), (name, model))
     homes = [
         (name, model, path)
         for name, model in known.values()
@@ -244,14 +231,6 @@ def _home_of(crash: LiveCrash, tensor: torch.Tensor) -> tuple[str, nn.Module, st
         if parameter is tensor
     ]
     return max(homes, key=lambda home: len(list(home[1].parameters())), default=None)
-
-
-def _modules(crash: LiveCrash) -> Iterator[tuple[str, nn.Module]]:
-    yield from crash.running.models.items()
-    for seen in reversed(crash.frames):
-        if seen.user:
-            held: dict[str, Any] = seen.names
-            yield from ((name, value) for name, value in held.items() if is_a(value, nn.Module))
 
 
 def _before(scope: Scope) -> tuple[Place, bool]:
@@ -271,33 +250,15 @@ def _before(scope: Scope) -> tuple[Place, bool]:
     return cleared, ran
 
 
-def _freezing(crash: LiveCrash) -> Place:
-    """The line that says requires_grad = False, where there is but one."""
-    found: list[Place] = []
-    for seen in crash.frames:
-        if seen.user:
-            scope = Scope(seen)
-            found += [scope.place(node) for node in scope.statements() if _freezes(node)]
-    lines = {(place.file, place.line): place for place in found}
-    return next(iter(lines.values())) if len(lines) == 1 else Place()
-
-
-def _freezes(node: ast.stmt) -> bool:
-    return any(map(freezes, [node, *(calls_in(node) if isinstance(node, ast.Expr) else [])]))
-
-
 def _is_mentioned(model: nn.Module, path: str) -> bool:
     """Whether the class that owns the first part of the path names it outside of __init__."""
     first = path.partition(".")[0]
     source = class_source(type(model))
     if source is None:
         return True
-    for function in ast.walk(source[1]):
-        if isinstance(function, ast.FunctionDef) and function.name != "__init__":
-            named = (node.attr for node in ast.walk(function) if isinstance(node, ast.Attribute))
-            if first in named:
-                return True
-    return False
+    methods = [node for node in ast.walk(source[1]) if isinstance(node, ast.FunctionDef) and node.name != "__init__"]
+    nodes = (node for method in methods for node in ast.walk(method))
+    return any(isinstance(node, ast.Attribute) and node.attr == first for node in nodes)
 
 
 # `assert all(p.grad is not None for p in model.parameters())`: the first parameter that has none.

@@ -7,6 +7,7 @@ and batch are still those that made the number, so the step is run again as it i
 
 from __future__ import annotations
 
+import itertools
 import math
 import re
 from collections.abc import Sequence
@@ -40,80 +41,53 @@ def look_for_the_origin(hunt: NonFiniteHunt, error: BaseException) -> None:
     own = [seen for seen in walk_traceback(error.__traceback__) if seen.user][::-1]
     if not own:
         return
+    moments = [
+        Moment(seen.file, seen.line, seen.function, dict(seen.locals), seen.frame.f_globals) for seen in own[:FRAMES]
+    ]
     raised = getattr(error, "fact", None)  # of our own AnomalyError
-    if isinstance(raised, NonFinite):
-        hunt.was_raised(raised, [_moment(seen) for seen in own[:FRAMES]])
-        return
     stopped = ANOMALY.match(str(error)) if isinstance(error, RuntimeError) else None
-    moments = [_moment(seen) for seen in own[:FRAMES]]
-    if stopped is not None:
-        hunt.anomaly_mode_stopped(moments, _site(own[0]), _as_torch_says(stopped["node"], own))
-        return
-    word = _refused(error, own)
-    if word:
-        hunt.was_refused(word, moments, _site(own[0]))
+    if isinstance(raised, NonFinite):
+        hunt.was_raised(raised, moments)
+    elif stopped is not None:
+        hunt.anomaly_mode_stopped(moments, own[0].place, _as_torch_says(stopped["node"], own))
+    elif word := _refused(error, own[0]):
+        hunt.was_refused(word, moments, own[0].place)
 
 
-def _moment(seen: Seen) -> Moment:
-    held = dict(seen.locals)
-    return Moment(seen.file, seen.line, seen.function, held, seen.frame.f_globals)
-
-
-def _site(seen: Seen) -> Place:
-    return seen.place
-
-
-def _refused(error: BaseException, own: Sequence[Seen]) -> str:
+def _refused(error: BaseException, seen: Seen) -> str:
     """nan, inf or -inf, where the line that raised depends on such a number."""
-    seen = own[0]
     if _REFUSALS.search(str(error)):
-        held: list[Any] = list(seen.locals.values())
+        values: list[Any] = list(seen.locals.values())
     else:
         condition = condition_at(seen)
-        held = [value for _, value in condition.values] if condition is not None else []
-    return next(filter(None, map(_word, held)), "")
+        values = [value for _, value in condition.values] if condition is not None else []
+    return next(filter(None, map(_word, values)), "")
 
 
 def _word(value: Any) -> str:
     if is_tensor(value):
-        return _word_of(value)
+        if not _is_bad(value):
+            return ""
+        with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+            return "nan" if bool(torch.isnan(value).any()) else "inf"
     if type(value) is not float or math.isfinite(value):
         return ""
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
-def _word_of(tensor: torch.Tensor) -> str:
-    plain = tensor.layout is torch.strided and tensor.is_floating_point() and tensor.device.type == "cpu"
-    if not plain or not 0 < tensor.numel() <= _LARGEST:
-        return ""
-    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
-        if bool(torch.isnan(tensor).any()):
-            return "nan"
-        return "inf" if bool(torch.isinf(tensor).any()) else ""
-
-
 def _as_torch_says(name: str, own: Sequence[Seen]) -> Origin:
     """The node that anomaly mode named, and, where it was on in the forward, the line that made the node."""
+    places: set[Place] = set()
+    for value in (value for seen in own[:FRAMES] for value in list(seen.locals.values())):
+        made = walk_nodes(value.grad_fn, _NODES)[0] if is_tensor(value) and value.grad_fn is not None else []
+        for node in (node for node in made if node.name() == name):
+            # anomaly mode keeps with each node the stack that made it
+            lines = "".join(node.metadata.get("traceback_", ()))
+            stack = [match for match in _FRAME.finditer(lines) if is_user_file(match["file"])]
+            places |= {place_at(match["file"], int(match["line"])) for match in stack[-1:]}
     op = re.sub(r"Backward\d*$", "", name)
-    places = {place for seen in own[:FRAMES] for place in _lines_of(name, seen)}
     place = places.pop() if len(places) == 1 else Place()
     return Origin("backward", None, op.lower() if op != name else op, place, made="nan")
-
-
-def _lines_of(name: str, seen: Seen) -> list[Place]:
-    found: list[Place] = []
-    for value in list(seen.locals.values()):
-        if is_tensor(value) and value.grad_fn is not None:
-            nodes, _, _ = walk_nodes(value.grad_fn, _NODES)
-            found += [place for node in nodes if node.name() == name and (place := _made_at(node)).file]
-    return found
-
-
-def _made_at(node: Any) -> Place:
-    """Anomaly mode keeps with each node the stack that made it."""
-    lines = "".join(node.metadata.get("traceback_", ()))
-    stack = [match for match in _FRAME.finditer(lines) if is_user_file(match["file"])]
-    return place_at(stack[-1]["file"], int(stack[-1]["line"])) if stack else Place()
 
 
 # Was something refused because it holds NaN or Inf?
@@ -151,21 +125,20 @@ def _taker(crash: LiveCrash) -> str:
 def _not_finite(crash: LiveCrash) -> tuple[Operand, ...]:
     """From the innermost frame out to the user's, the user's names first."""
     found: dict[int, tuple[torch.Tensor, str]] = {}
-    for seen in _from_the_user(crash):
+    inner = itertools.takewhile(lambda seen: not seen.user, reversed(crash.frames))
+    for seen in [crash.user_frame, *reversed(list(inner))] if crash.user_frame is not None else []:
         for name, value in seen.locals.items():
             if is_tensor(value) and id(value) not in found and _is_bad(value):
                 found[id(value)] = (value, name if seen.user else "")
     return tuple(measure_operand(tensor, name) for tensor, name in list(found.values())[:_TOLD])
 
 
-def _from_the_user(crash: LiveCrash) -> list[Seen]:
-    last = next((place for place, seen in reversed(list(enumerate(crash.frames))) if seen.user), None)
-    return [] if last is None else list(crash.frames[last:])
-
-
 def _is_bad(tensor: torch.Tensor) -> bool:
     plain = tensor.device.type == "cpu" and tensor.layout is torch.strided and tensor.is_floating_point()
-    return plain and 0 < tensor.numel() <= _LARGEST and not bool(isfinite(tensor.detach()).all())
+    if not plain or not 0 < tensor.numel() <= _LARGEST:
+        return False
+    with torch.no_grad(), torch._C.DisableTorchFunctionSubclass():
+        return not bool(isfinite(tensor.detach()).all())
 
 
 def _bad_weights(crash: LiveCrash) -> tuple[str, ...]:
