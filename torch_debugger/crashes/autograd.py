@@ -22,7 +22,7 @@ from torch_debugger.crashes.autograd_graph import (
 )
 from torch_debugger.crashes.autograd_inplace import examine_overwritten, loss_made, owners_of, writes_in
 from torch_debugger.crashes.frames import LiveCrash, describe, is_tensor, statement_place
-from torch_debugger.crashes.functions import Scope, calls_in, names_read, scopes
+from torch_debugger.crashes.functions import Scope, scopes
 from torch_debugger.records import LocalTensor, Place
 from torch_debugger.records.crash_autograd import AutogradEvidence, Differentiated, RefusedTensor
 from torch_debugger.source.constructors import constructor_places

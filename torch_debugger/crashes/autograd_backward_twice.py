@@ -21,7 +21,7 @@ from torch_debugger.crashes.autograd_graph import (
     optimizers_of,
 )
 from torch_debugger.crashes.frames import LiveCrash, is_tensor, statement_place
-from torch_debugger.crashes.functions import Scope, assigned, calls_in, names_read, scopes
+from torch_debugger.crashes.functions import Scope, assigned, scopes
 from torch_debugger.records import Place
 from torch_debugger.records.crash_autograd import CarriedState, FreedGraph
 from torch_debugger.source.files import class_source, covers

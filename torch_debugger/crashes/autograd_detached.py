@@ -28,7 +28,7 @@ from torch_debugger.crashes.autograd_graph import (
     switched_off,
 )
 from torch_debugger.crashes.frames import LiveCrash, attribute, is_tensor, statement_place
-from torch_debugger.crashes.functions import LOOPS, Scope, assigned, calls_in, definition_of, names_read, scopes
+from torch_debugger.crashes.functions import LOOPS, Scope, assigned, definition_of, scopes
 from torch_debugger.records import Place
 from torch_debugger.records.crash_autograd import GraphCut, Rebinding
 from torch_debugger.source.files import covers, nodes_of, tree_of

@@ -14,12 +14,13 @@ from torch.autograd.gradcheck import GradcheckError, gradcheck
 from torch_debugger.crashes.autograd_graph import graph_of_loss
 from torch_debugger.crashes.expressions import UNKNOWN, statement_node, value_of
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_place, walk_traceback
-from torch_debugger.crashes.functions import Scope, calls_in, scopes
+from torch_debugger.crashes.functions import Scope, scopes
 from torch_debugger.model.autograd_graph import walk_nodes
 from torch_debugger.records import Place
 from torch_debugger.records.crash_autograd import CustomFunction
 from torch_debugger.source.files import class_source
 from torch_debugger.source.objects import is_a, is_one_of
+from torch_debugger.source.syntax import calls_in
 
 _NAMED = re.compile(r"[Ff]unction (\w+)Backward returned")
 

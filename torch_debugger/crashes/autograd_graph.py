@@ -15,7 +15,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_place
-from torch_debugger.crashes.functions import Scope, calls_in
+from torch_debugger.crashes.functions import Scope
 from torch_debugger.crashes.replay import TIME_LIMIT_S, TooLong, copied, is_small
 from torch_debugger.model.hooks import without_global_hooks
 from torch_debugger.model.reruns import leaving_no_trace

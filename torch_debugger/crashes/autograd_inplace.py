@@ -26,13 +26,13 @@ from torch_debugger.crashes.autograd_graph import (
     replay_writes,
 )
 from torch_debugger.crashes.frames import LiveCrash, is_tensor, statement_place
-from torch_debugger.crashes.functions import Scope, calls_in, definition_of, scopes
+from torch_debugger.crashes.functions import Scope, definition_of, scopes
 from torch_debugger.records import Place
 from torch_debugger.records.crash_autograd import InPlaceWrite, Overwritten
 from torch_debugger.source.constructors import constructor_places
 from torch_debugger.source.files import covers, nodes_of, tree_of
 from torch_debugger.source.objects import is_a
-from torch_debugger.source.syntax import called_name, calls_in
+from torch_debugger.source.syntax import calls_in
 
 _VICTIM = re.compile(
     r"\[torch\.(?:\w+\.)?\w+ \[([\d, ]*)\]\](?:, which is output \d+ of ([\w:]+),)? is at version (\d+); "

@@ -26,7 +26,6 @@ from torch_debugger.records import Place
 from torch_debugger.source.files import covers, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of, own_attributes
 from torch_debugger.source.statements import function_around
-from torch_debugger.source.syntax import called_name, nodes_in
 from torch_debugger.stats.dispatch_modes import no_grad
 
 UNKNOWN = object()  # what an expression stands for when that cannot be told without running it

@@ -20,11 +20,10 @@ from torch_debugger.crashes.expressions import (
 )
 from torch_debugger.crashes.frames import LiveCrash, Seen, statement_place
 from torch_debugger.records import Place
-from torch_debugger.source.attributes import call_name
 from torch_debugger.source.files import covers, is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a
 from torch_debugger.source.statements import function_around
-from torch_debugger.source.syntax import calls_in, flat_targets, nodes_in, own_nodes, own_statements
+from torch_debugger.source.syntax import calls_in, flat_targets, own_nodes, own_statements
 
 LOOPS = (ast.For, ast.While, ast.AsyncFor)
 _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -182,7 +181,7 @@ def _returns(function: Any) -> tuple[str, Place]:
         return "", Place()
     file, returned = function.__code__.co_filename, returned_by(definition)
     others = (ast.Yield, ast.YieldFrom, ast.Raise)
-    if not returned and not any(isinstance(node, others) for node in _own_nodes(definition)):
+    if not returned and not any(isinstance(node, others) for node in own_nodes(definition)):
         return "nothing", place_at(file, definition.body[-1].end_lineno or definition.body[-1].lineno)
     if returned and all(isinstance(value, ast.Tuple) for value in returned):
         return "several", place_at(file, returned[-1].lineno)
@@ -203,7 +202,7 @@ def definition_of(function: Any) -> ast.FunctionDef | None:
 
 def returned_by(function: ast.FunctionDef) -> list[ast.expr]:
     """The expressions a function returns, but for None."""
-    found = [node.value for node in _own_nodes(function) if isinstance(node, ast.Return)]
+    found = [node.value for node in own_nodes(function) if isinstance(node, ast.Return)]
     return [value for value in found if not is_none(value) and value is not None]
 
 

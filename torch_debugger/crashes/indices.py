@@ -27,6 +27,7 @@ from torch_debugger.records import LayerFact, Place
 from torch_debugger.records.crash import IndexEvidence
 from torch_debugger.source.constructors import constructor_places
 from torch_debugger.source.objects import is_a
+from torch_debugger.source.syntax import called_name
 from torch_debugger.source.variables import name_root
 from torch_debugger.stats.dispatch_modes import no_grad
 

@@ -19,11 +19,10 @@ from torch_debugger.crashes.frames import LiveCrash, kind_name
 from torch_debugger.crashes.functions import is_none
 from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import LoaderState, OddPart
-from torch_debugger.source.attributes import call_name
 from torch_debugger.source.constructors import class_place
-from torch_debugger.source.files import class_source, nodes_of, place_at, tree_of
+from torch_debugger.source.files import class_sources, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a, own_attributes
-from torch_debugger.source.syntax import calls_in, last_name, methods_of, nodes_in
+from torch_debugger.source.syntax import called_name, methods_of
 
 
 @dataclass(frozen=True)
@@ -100,7 +99,7 @@ def loader_place(crash: LiveCrash, loader: Any = None) -> Place:
     names = {name for name, value in named_loaders(crash) if value is loader}
     for file in (seen.file for seen in crash.user_frames):
         nodes = nodes_of(tree_of(file) or ast.Module([], []))
-        calls = [node for node in nodes if isinstance(node, ast.Call) and call_name(node) == "DataLoader"]
+        calls = [node for node in nodes if isinstance(node, ast.Call) and called_name(node) == "DataLoader"]
         single = [node for node in nodes if isinstance(node, ast.Assign) and len(node.targets) == 1]
         written = [(ast.unparse(node.targets[0]).rpartition(".")[2], node.value) for node in single]
         named = [value for name, value in written if name in names and value in calls]

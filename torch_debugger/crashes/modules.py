@@ -17,7 +17,6 @@ from torch_debugger.crashes.expressions import UNKNOWN, attribute_of, calls_on_l
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import InitFact, MethodFact, RegistrationRefusal
-from torch_debugger.source.attributes import call_name
 from torch_debugger.source.files import class_source, covers, is_user_file, place_at, tree_of
 from torch_debugger.source.objects import class_dict, is_a, is_one_of
 from torch_debugger.source.statements import attribute_place
@@ -185,7 +184,7 @@ def examine_registration(crash: LiveCrash) -> RegistrationRefusal | None:
             return plain
         for call in calls_on_line(user):  # nn.ModuleList(a, b): it takes one list
             if value_of(user, call.func) in (nn.ModuleList, nn.ParameterList) and len(call.args) > 1:
-                return RegistrationRefusal("", "module", "", "", "several", call_name(call), len(call.args))
+                return RegistrationRefusal("", "module", "", "", "several", called_name(call), len(call.args))
         return None
     given = inner.locals
     module: Any = given.get("self")

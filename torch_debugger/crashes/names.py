@@ -30,7 +30,6 @@ from torch_debugger.crashes.names_of_torch import (
 from torch_debugger.records.crash import NameEvidence
 from torch_debugger.source.files import covers, is_user_file, place_at, tree_of
 from torch_debugger.source.objects import is_a
-from torch_debugger.source.syntax import targets_of
 
 # A bare name that has no value: what is like it in scope, and the lines that would give it one.
 _COUNTERS = frozenset({

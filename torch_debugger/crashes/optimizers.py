@@ -15,10 +15,10 @@ from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name
 from torch_debugger.crashes.functions import definition_of, returned_by
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import OptimizerRefusal, StrayFact
-from torch_debugger.source.attributes import call_name
 from torch_debugger.source.files import nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.statements import attribute_place
+from torch_debugger.source.syntax import called_name
 
 _NAMES = 6
 
@@ -84,7 +84,7 @@ def _refused_group(
     group, groups = seen.locals.get("param_group"), vars(optimizer).get("param_groups", [])
     number = (len(groups),)
     if not is_a(group, dict):
-        calls = [call for call in calls_on_line(user) if call_name(call) == "add_param_group" and call.args]
+        calls = [call for call in calls_on_line(user) if called_name(call) == "add_param_group" and call.args]
         given = ast.unparse(calls[0].args[0]) if calls else ""
         return OptimizerRefusal(kind, "no dict", given, kind_name(type(group)), groups=number)
     if "params" not in group:

@@ -24,10 +24,9 @@ from torch_debugger.crashes.loading_dataloader import length_of
 from torch_debugger.crashes.loading_samples import for_statements, loader_in
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import ScalerRefusal, SchedulerRefusal
-from torch_debugger.source.attributes import call_name
 from torch_debugger.source.files import covers, nodes_of, tree_of
 from torch_debugger.source.objects import is_a, is_one_of
-from torch_debugger.source.syntax import calls_in
+from torch_debugger.source.syntax import called_name
 from torch_debugger.source.variables import name_of
 
 _SCHEDULER = (lr_scheduler.LRScheduler, lr_scheduler.ReduceLROnPlateau)
@@ -114,7 +113,7 @@ def _wrong_sequence(kind: str, held: dict[str, Any], optimizer: torch.optim.Opti
 def _refused_step(crash: LiveCrash, user: Seen, scheduler: Any, kind: str) -> SchedulerRefusal | None:
     own = vars(scheduler)
     nodes = nodes_of(tree_of(user.file) or ast.Module([], []))
-    lines = [node.lineno for node in nodes if isinstance(node, ast.Call) and call_name(node) == kind]
+    lines = [node.lineno for node in nodes if isinstance(node, ast.Call) and called_name(node) == kind]
     built = statement_place(user.file, lines[0]) if len(lines) == 1 else Place()
     if kind == "OneCycleLR" and own.get("last_epoch", 0) >= own.get("total_steps", float("inf")):
         counted, loader = counted_loops(crash)
@@ -165,7 +164,7 @@ def _unbound_call(user: Seen) -> SchedulerRefusal | None:
                 optimizer = _name_of(user, torch.optim.Optimizer)
                 return SchedulerRefusal(cls.__name__, "missing", missing[0], optimizer, _lengths(user))
         owner = _owner_of(user, call)
-        if not is_a(owner, _SCHEDULER) or call_name(call) != "step":
+        if not is_a(owner, _SCHEDULER) or called_name(call) != "step":
             continue
         kind, takes_metric = type(owner).__name__, is_a(owner, lr_scheduler.ReduceLROnPlateau)
         if takes_metric and not given:

@@ -292,7 +292,7 @@ def _told(exchange: Exchange) -> SwappedArguments:
         one, other = line[first.col_offset : first.end_col_offset], line[second.col_offset : second.end_col_offset]
         between = line[first.end_col_offset : second.col_offset]
         rewritten = (line[: first.col_offset] + other + between + one + line[second.end_col_offset :]).decode().strip()
-    return SwappedArguments(call_name(exchange.call), *texts, place, rewritten, exchange.names > 0)
+    return SwappedArguments(called_name(exchange.call), *texts, place, rewritten, exchange.names > 0)
 
 
 # A convolution that makes a picture of another size than is wanted: its padding is tried otherwise.
@@ -369,7 +369,9 @@ def _layer_setting(setting: _Setting, places: dict[str, Place]) -> LayerSetting 
     calls = [
         node
         for node in nodes_of(tree_of(place.file) or ast.Module([], []))
-        if isinstance(node, ast.Call) and node.lineno == place.line and call_name(node) == type(setting.module).__name__
+        if isinstance(node, ast.Call)
+        and node.lineno == place.line
+        and called_name(node) == type(setting.module).__name__
     ]
     line, after = linecache.getline(place.file, place.line), ""
     alone = Counter((each.file, each.line) for each in places.values())[place.file, place.line] == 1

@@ -12,7 +12,7 @@ from torch import nn
 
 from torch_debugger.crashes.expressions import UNKNOWN, condition_at, parsed, value_of
 from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
-from torch_debugger.crashes.functions import Scope, calls_in, maker_of, scopes
+from torch_debugger.crashes.functions import Scope, maker_of, scopes
 from torch_debugger.records import Place
 from torch_debugger.records.crash import AbsentValue
 from torch_debugger.source.files import class_source, place_at
