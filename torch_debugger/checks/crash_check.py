@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.crashes import pasted_tracebacks as autograd
-from torch_debugger.checks.crashes.explanation import Blame, first_of
+from torch_debugger.checks.crashes.explanation import Blame
 from torch_debugger.checks.crashes.pasted_shapes_and_dtypes import DTYPE_TEXTS, LAYER_TEXTS, LOSS_TEXTS, OPERATION_TEXTS
 from torch_debugger.records import CrashFact, Finding, Record
 
@@ -22,7 +22,8 @@ class CrashCheck(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         assert isinstance(record, CrashFact)
-        blame = first_of(explain(crash) for crash in _told_of(record) for explain in self._asked(crash))
+        found = ((crash, explain(crash)) for crash in _with_causes(record) for explain in self._asked(crash))
+        crash, blame = next((pair for pair in found if pair[1] is not None), (record, None))
         if blame is not None:
             yield self.finding(
                 severity="error",
@@ -30,7 +31,7 @@ class CrashCheck(Check):
                 message=blame.message,
                 why=blame.why,
                 fix=blame.fix,
-                where=blame.where,
+                where=blame.where or crash.place,
                 first_step=record.step,
                 last_step=record.step,
                 evidence=blame.evidence,
@@ -42,7 +43,7 @@ class CrashCheck(Check):
         return (*self.explainers, *TEXTS.get(self.name, ())) if crash.pasted else self.explainers
 
 
-def _told_of(crash: CrashFact) -> Iterable[CrashFact]:
+def _with_causes(crash: CrashFact) -> Iterable[CrashFact]:
     """The crash, then those it only passes on: raised from them, or by the user's `raise` in a handler."""
     yield crash
     for cause in crash.causes:

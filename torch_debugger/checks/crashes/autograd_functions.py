@@ -34,8 +34,7 @@ def _count(crash: CrashFact, function: CustomFunction) -> Blame | None:
     expected, got = int(told[1]), int(told[2])
     missing = function.inputs[got:expected]
     message = (
-        f"`{function.name}.backward` returns {got} gradient{'s'[: got != 1]} at "
-        f"{place_text(function.returned)}, but "
+        f"`{function.name}.backward` returns {got} gradient{'s'[: got != 1]} at {place_text(function.returned)}, but "
         f"`{function.name}.forward` takes {expected} inputs{_named(function, expected)}."
     )
     fix, edit = (
@@ -120,12 +119,12 @@ def _number(crash: CrashFact, function: CustomFunction) -> Blame | None:
 
 
 def _blame(crash: CrashFact, function: CustomFunction, message: str, why: str, fix: str, edit: Edit | None) -> Blame:
-    told: dict[str, float | str] = {
+    evidence: dict[str, float | str] = {
         "forward": line_text(function.forward),
         "return": line_text(function.returned),
         "backward": line_text(crash.place),
     }
-    return Blame(message, why, fix, function.returned, told, 0.97, edit)
+    return Blame(message, why, fix, function.returned, evidence, 0.97, edit)
 
 
 # A user's autograd.Function that is called or built in a way that cannot work.
@@ -231,8 +230,7 @@ def _arguments(crash: CrashFact, function: CustomFunction) -> Blame | None:
     extra = ", ".join(f"grad_{index + 1}" for index in range(len(function.takes), function.outputs))
     after = re.sub(r"\)\s*(->.*)?:$", lambda end: f", {extra}{end[0]}", code) if grown > 0 and function.takes else code
     return Blame(
-        f"`{function.name}.backward` at {place_text(place)} takes {len(function.takes)} gradients beside "
-        f"ctx, but "
+        f"`{function.name}.backward` at {place_text(place)} takes {len(function.takes)} gradients beside ctx, but "
         f"`{function.name}.forward` returns {function.outputs} outputs.",
         "Backward is given `ctx` and one gradient for each output of forward.",
         f"Give backward `ctx` and {function.outputs} gradients: write `{after}` at {place_text(place)}."
@@ -252,8 +250,7 @@ def _no_backward(crash: CrashFact, function: CustomFunction) -> Blame | None:
     return Blame(
         f"`{function.name}` at {place_text(function.forward)} has a forward but no backward.",
         "A Function hides what its forward does from autograd, so it must say itself how gradients go back.",
-        f"Write `@staticmethod def backward(ctx, grad_output)` for it, which returns {count} gradients, "
-        f"one for each "
+        f"Write `@staticmethod def backward(ctx, grad_output)` for it, which returns {count} gradients, one for each "
         f"of {', '.join(f'`{name}`' for name in function.inputs)}.",
         function.forward,
         _evidence(crash, function),
@@ -279,10 +276,10 @@ def _saved_number(crash: CrashFact, function: CustomFunction) -> Blame | None:
 
 
 def _evidence(crash: CrashFact, function: CustomFunction) -> dict[str, float | str]:
-    told: dict[str, float | str] = {"forward": line_text(function.forward)}
+    evidence: dict[str, float | str] = {"forward": line_text(function.forward)}
     if function.backward.file:
-        told["backward"] = line_text(function.backward)
-    return told | {"line": line_text(crash.place)}
+        evidence["backward"] = line_text(function.backward)
+    return evidence | {"line": line_text(crash.place)}
 
 
 class CustomFunctionGradients(CrashCheck):
@@ -304,4 +301,4 @@ class CustomFunctionGradients(CrashCheck):
     id = "TD915"
     name = "custom-function-gradients"
     title = "a custom autograd.Function does not fit itself"
-    explainers = (explain_custom_gradients, explain_custom_function)
+    explainers = explain_custom_gradients, explain_custom_function

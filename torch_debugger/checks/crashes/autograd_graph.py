@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
-from torch_debugger.checks.crashes.user_code import Change, calls_of, one_line, rewritten, with_argument
+from torch_debugger.checks.crashes.user_code import (
+    Change,
+    calls_of,
+    line_of_one,
+    one_line,
+    rewritten,
+    running_line,
+    with_argument,
+)
 from torch_debugger.records import CrashFact, CrashFrame, Edit, LocalTensor, Place
 from torch_debugger.records.crash_autograd import Differentiated, GraphCut, Rebinding, RefusedTensor
 
@@ -35,7 +43,7 @@ def explain_cut_graph(crash: CrashFact) -> Blame | None:
         return None
     fix, edit = _fix(cut)
     return Blame(
-        message=f"{_loss(crash)} cannot go back: {_where(cut)}.",
+        message=f"{running_line(crash)} cannot go back: {_where(cut)}.",
         why=f"Backward follows the operations that made the loss, and {_WHAT[cut.reason]}.",
         fix=fix,
         where=cut.place if cut.place.file else crash.place,
@@ -43,11 +51,6 @@ def explain_cut_graph(crash: CrashFact) -> Blame | None:
         confidence=0.96 if cut.proven else 0.88,
         edit=edit,
     )
-
-
-def _loss(crash: CrashFact) -> str:
-    frame = user_frame(crash)
-    return f"`{one_line(frame.code)}` at {place_text(crash.place)}" if frame is not None else "Backward"
 
 
 def _where(cut: GraphCut) -> str:
@@ -90,7 +93,12 @@ def _fix(cut: GraphCut) -> tuple[str, Edit | None]:
         )
     if cut.reason == "constant":
         return _trained(cut)
-    return _thawed(cut)
+    at = f" behind {place_text(cut.place)}" if cut.place.file else ""
+    return (
+        f"Leave the part that is trained unfrozen: set `requires_grad_(True)` on it{at}, such as on the last "
+        "layer, or build that layer after the freezing.",
+        None,
+    )
 
 
 def _soft(cut: GraphCut) -> str:
@@ -142,15 +150,6 @@ def _trained(cut: GraphCut) -> tuple[str, Edit | None]:
     return f"Ask for its gradient: write `{asked}` at {line}.", rewritten(cut.place, calls[0], asked)
 
 
-def _thawed(cut: GraphCut) -> tuple[str, Edit | None]:
-    at = f" behind {place_text(cut.place)}" if cut.place.file else ""
-    return (
-        f"Leave the part that is trained unfrozen: set `requires_grad_(True)` on it{at}, such as on the last "
-        "layer, or build that layer after the freezing.",
-        None,
-    )
-
-
 # An input of autograd.grad that no gradient can be given for.
 def explain_differentiated(crash: CrashFact) -> Blame | None:
     evidence, frame = crash.evidence.autograd, user_frame(crash)
@@ -161,21 +160,18 @@ def explain_differentiated(crash: CrashFact) -> Blame | None:
     call = "backward" if "backward(" in frame.code else "autograd.grad"
     evidence_lines: dict[str, float | str] = {"input": line_text(asked.place)} if asked.place.file else {}
     evidence_lines |= {"output": line_text(asked.output_made)} if asked.output_made.file else {}
+    # The line to edit; of an input that the output does not have, the one that makes the output.
+    places = [asked.place, asked.output_made] if asked.reason != "unused" else [asked.output_made]
+    where = next((place for place in places if place.file), crash.place)
     return Blame(
         message=f"`{call}` at {place_text(crash.place)} {_what(asked)}.",
         why=_WHY[asked.reason],
         fix=fix,
-        where=_place(asked, crash.place),
+        where=where,
         evidence={**evidence_lines, "crash": line_text(crash.place)},
         confidence=0.95 if asked.reason != "unused" else 0.9,
         edit=edit,
     )
-
-
-def _place(asked: Differentiated, call: Place) -> Place:
-    """The line to edit; of an input that the output does not have, the one that makes the output."""
-    places = [asked.place, asked.output_made] if asked.reason != "unused" else [asked.output_made]
-    return next((place for place in places if place.file), call)
 
 
 _UNSEEN = "Gradients go back from the output to the very tensors it was computed from, and to no others."
@@ -235,20 +231,14 @@ def _asking(asked: Differentiated, ask: str) -> tuple[str, Edit | None]:
     """Behind the line that made it; for one that came from elsewhere, above the line that uses it."""
     maker, user = asked.place, asked.output_made
     if maker.file and _is_assignment(maker):
-        return f"Write `{ask}` after {place_text(maker)}.", _beside(maker, f"{maker.code}\n{ask}")
+        return f"Write `{ask}` after {place_text(maker)}.", line_of_one(maker, f"{maker.code}\n{ask}")
     if user.file:
-        return f"Write `{ask}` before {place_text(user)}.", _beside(user, f"{ask}\n{user.code}")
+        return f"Write `{ask}` before {place_text(user)}.", line_of_one(user, f"{ask}\n{user.code}")
     return f"Write `{ask}` before it is used.", None
 
 
 def _is_assignment(place: Place) -> bool:
     return not (place.code or "").startswith(("for ", "async for ", "with "))
-
-
-def _beside(place: Place, after: str) -> Edit | None:
-    if place.file is None or place.line is None or not place.code or "\n" in place.code:
-        return None
-    return Edit(place.file, place.line, place.code, after)
 
 
 # Weights updated by hand that were replaced by new tensors instead.
@@ -257,10 +247,15 @@ def explain_rebound_weights(crash: CrashFact) -> Blame | None:
     if evidence is None or not evidence.rebound or frame is None:
         return None
     first = evidence.rebound[0]
+    other = (
+        "the result of an operation, which keeps no `.grad`"
+        if first.recorded
+        else "one that was computed without recording and does not require grad"
+    )
     return Blame(
         message=f"{_rebound_weights_what(crash, frame.code, first)}.",
         why="Backward fills the `.grad` of the tensor that was made with `requires_grad=True`. An assignment "
-        f"leaves that tensor as it was and gives its name to another: {_other(first)}.",
+        f"leaves that tensor as it was and gives its name to another: {other}.",
         fix=_rebound_weights_fix(evidence.rebound),
         where=first.place,
         evidence={"update": line_text(first.place), "crash": line_text(crash.place)},
@@ -275,12 +270,6 @@ def _rebound_weights_what(crash: CrashFact, code: str, first: Rebinding) -> str:
         replaced = f"the update at {update} puts a tensor without grad in place of `{first.name}`"
         return f"{line} cannot go back: {replaced}"
     return f"{line} finds no gradient for `{first.name}`: the update at {update} puts a new tensor in its place"
-
-
-def _other(rebound: Rebinding) -> str:
-    if rebound.recorded:
-        return "the result of an operation, which keeps no `.grad`"
-    return "one that was computed without recording and does not require grad"
 
 
 def _rebound_weights_fix(rebounds: Sequence[Rebinding]) -> str:
@@ -302,13 +291,10 @@ def _clear(rebounds: Sequence[Rebinding]) -> str:
 
 
 def _clearing(rebound: Rebinding) -> str:
-    return f"{_changed(rebound)}.grad = None"
-
-
-def _changed(rebound: Rebinding) -> str:
-    """The tensor that the update changes: p of `for p in params: p -= ...`"""
+    # The tensor that the update changes: p of `for p in params: p -= ...`
     last = rebound.update.split("\n")[-1].strip()
-    return last.partition(" ")[0] if "\n" in rebound.update else rebound.name
+    changed = last.partition(" ")[0] if "\n" in rebound.update else rebound.name
+    return f"{changed}.grad = None"
 
 
 def _edit(rebound: Rebinding) -> Edit | None:
@@ -347,14 +333,13 @@ class LossWithoutGraph(CrashCheck):
     name = "loss-without-graph"
     title = "backward was called on a loss without a graph"
     explains = ("none-for-tensor",)
-    explainers = (explain_rebound_weights, explain_cut_graph, explain_differentiated)
+    explainers = explain_rebound_weights, explain_cut_graph, explain_differentiated
 
 
 # A backward from something that is no single number.
 _UNREDUCED_LOSS_WHY = (
-    "Backward starts from one number. For several it must be told how much each of them counts, and a "
-    "loss says "
-    "that by its mean or sum."
+    "Backward starts from one number. For several it must be told how much each of them counts, and a loss says that "
+    "by its mean or sum."
 )
 
 
@@ -375,7 +360,8 @@ def _many(crash: CrashFact, frame: CrashFrame, root: LocalTensor) -> Blame:
     criterion = evidence.criterion if evidence is not None else Place()
     made = evidence.root_made if evidence is not None else Place()
     name = f"`{root.name}`" if root.name else "the tensor"
-    fix, edit, where = _reduction(criterion) or _averaged(made) or _mean_here(frame, root)
+    behind = "; or write `.mean()` behind the loss where each sample's own value is used too"
+    fix, edit, where = _with_mean(criterion, behind) or _with_mean(made) or _mean_here(frame, root)
     from_line = f", made at {place_text(made)}," if made.file else ""
     told: dict[str, float | str] = {"loss": f"{root.dtype} {shape_text(root.shape)}"}
     if made.file:
@@ -392,27 +378,13 @@ def _many(crash: CrashFact, frame: CrashFrame, root: LocalTensor) -> Blame:
     )
 
 
-def _reduction(criterion: Place) -> tuple[str, Edit | None, Place] | None:
-    """The loss is built with reduction='none'."""
-    code = criterion.code or ""
-    plain = re.sub(r",?\s*reduction\s*=\s*(['\"])none\1", "", code).replace("(, ", "(")
-    if plain == code:
-        return None
-    text = f"Let the loss take the mean: write `{one_line(plain)}` at {place_text(criterion)}; or write `.mean()` "
-    return (
-        f"{text}behind the loss where each sample's own value is used too.",
-        rewritten(criterion, code, plain),
-        criterion,
-    )
-
-
-def _averaged(made: Place) -> tuple[str, Edit | None, Place] | None:
-    """reduction='none' in the call that makes the loss."""
+def _with_mean(made: Place, behind: str = "") -> tuple[str, Edit | None, Place] | None:
+    """reduction='none' where the loss is built, or in the call that makes it."""
     code = made.code or ""
     plain = re.sub(r",?\s*reduction\s*=\s*(['\"])none\1", "", code).replace("(, ", "(")
     if plain == code:
         return None
-    text = f"Let the loss take the mean: write `{one_line(plain)}` at {place_text(made)}."
+    text = f"Let the loss take the mean: write `{one_line(plain)}` at {place_text(made)}{behind}."
     return text, rewritten(made, code, plain), made
 
 
@@ -432,24 +404,17 @@ def _wrong_gradient(crash: CrashFact, frame: CrashFrame, root: LocalTensor) -> B
         return None
     name = f"`{root.name}`" if root.name else "the tensor"
     return Blame(
-        f"`{one_line(frame.code)}` at {place_text(crash.place)} gives backward a gradient "
-        f"{shape_text(given.shape)} "
+        f"`{one_line(frame.code)}` at {place_text(crash.place)} gives backward a gradient {shape_text(given.shape)} "
         f"for {name}, which is {shape_text(root.shape)}.",
         "The gradient given to backward says how much each element counts, so it has the shape of the tensor.",
-        f"Give it a gradient of shape {shape_text(root.shape)}, as `torch.ones_like({root.name or 'x'})` "
-        f"is; or call "
+        f"Give it a gradient of shape {shape_text(root.shape)}, as `torch.ones_like({root.name or 'x'})` is; or call "
         f"`{root.name or 'x'}.mean().backward()`.",
         crash.place,
-        {
-            "gradient": shape_text(given.shape),
-            "tensor": shape_text(root.shape),
-            "backward": line_text(crash.place),
-        },
+        {"gradient": shape_text(given.shape), "tensor": shape_text(root.shape), "backward": line_text(crash.place)},
         0.97,
     )
 
 
-# TD916: backward from something that is no single number.
 class LossNotScalar(CrashCheck):
     """backward() was called on a tensor of many numbers, or was given a gradient of another shape.
 
@@ -555,7 +520,6 @@ def _kept(refused: RefusedTensor) -> Change | None:
     return Change(text, Edit(place.file, place.line, code, after), place)
 
 
-# TD914: a tensor with a graph where only values can go.
 class TensorNeedsDetach(CrashCheck):
     """A tensor that requires grad was turned into an array, deep-copied or sent to another process.
 

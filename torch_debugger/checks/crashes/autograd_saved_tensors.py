@@ -7,7 +7,15 @@ import re
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
-from torch_debugger.checks.crashes.user_code import Change, calls_of, one_line, parse_statement, rewritten
+from torch_debugger.checks.crashes.user_code import (
+    Change,
+    calls_of,
+    line_of_one,
+    one_line,
+    parse_statement,
+    rewritten,
+    running_line,
+)
 from torch_debugger.records import CrashFact, CrashFrame, Edit, Place
 from torch_debugger.records.crash_autograd import CarriedState, FreedGraph, InPlaceWrite, Overwritten, RefusedTensor
 
@@ -28,12 +36,12 @@ def _call(crash: CrashFact) -> str:
 
 
 def _evidence(crash: CrashFact, freed: FreedGraph) -> dict[str, float | str]:
-    told: dict[str, float | str] = {"backward": line_text(crash.place)}
+    evidence: dict[str, float | str] = {"backward": line_text(crash.place)}
     if freed.first.file:
-        told["first"] = line_text(freed.first)
+        evidence["first"] = line_text(freed.first)
     if freed.made.file:
-        told["made"] = line_text(freed.made)
-    return told
+        evidence["made"] = line_text(freed.made)
+    return evidence
 
 
 def _again(crash: CrashFact, freed: FreedGraph) -> Blame:
@@ -61,9 +69,8 @@ def _retained(first: Place) -> tuple[str, Edit | None]:
 
 def _repeated(crash: CrashFact, freed: FreedGraph) -> Blame:
     return Blame(
-        f"{_call(crash)} runs in a loop, but `{freed.name}` is computed once, at "
-        f"{place_text(freed.made)}, before "
-        "the loop; the first round has freed its graph.",
+        f"{_call(crash)} runs in a loop, but `{freed.name}` is computed once, at {place_text(freed.made)}, before the "
+        "loop; the first round has freed its graph.",
         _WHY + "A loss whose weights have moved must be computed again anyway.",
         f"Move `{_short(freed.made)}` from {place_text(freed.made)} into the loop, with the forward it needs.",
         freed.made,
@@ -81,8 +88,7 @@ def _shared(crash: CrashFact, freed: FreedGraph) -> Blame:
     fix = f"Add the losses and call backward once, {total} in place of both calls"
     fix += " and before any step()." if freed.stepped else f"; or {change}."
     return Blame(
-        f"{_call(crash)} goes through a graph that the backward of `{freed.other}` at "
-        f"{place_text(freed.first)} has "
+        f"{_call(crash)} goes through a graph that the backward of `{freed.other}` at {place_text(freed.first)} has "
         f"freed: {shares}.",
         _WHY + "Two losses that share a part of the graph share it for one backward.",
         fix,
@@ -117,8 +123,7 @@ def _carried(crash: CrashFact, freed: FreedGraph) -> Blame | None:
         return None
     change = carried_change(freed.carried)
     return Blame(
-        f"{_call(crash)} reaches back into the graph of the round before, which is freed: `{freed.name}` "
-        f"is kept at "
+        f"{_call(crash)} reaches back into the graph of the round before, which is freed: `{freed.name}` is kept at "
         f"{place_text(freed.made)} with its graph.",
         _WHY + "A state that is carried on must be cut from the steps that made it, or each backward goes back "
         "to the first one.",
@@ -131,11 +136,7 @@ def _carried(crash: CrashFact, freed: FreedGraph) -> Blame | None:
 
 
 def _accumulated(crash: CrashFact, freed: FreedGraph) -> Blame:
-    place, edit, fix = (
-        crash.place,
-        None,
-        f"Start `{freed.name}` anew in each round, before anything is added to it.",
-    )
+    place, edit, fix = crash.place, None, f"Start `{freed.name}` anew in each round, before anything is added to it."
     frame = user_frame(crash)
     if freed.other.isidentifier() and frame is not None:
         whole = Place(frame.file, frame.code_line or frame.line, None, frame.code)
@@ -162,8 +163,7 @@ def _made_before(crash: CrashFact, freed: FreedGraph) -> Blame:
         f"{_call(crash)} goes through the graph of `{freed.name}` again: it is computed once, at "
         f"{place_text(freed.made)}, before the loop, and the first round has freed its graph.",
         _WHY + f"`{freed.name}` also stays as the first weights made it while they are trained.",
-        f"Move `{_short(freed.made)}` into the loop; or use `{freed.name}.detach()` if what makes it is "
-        f"not to be "
+        f"Move `{_short(freed.made)}` into the loop; or use `{freed.name}.detach()` if what makes it is not to be "
         "trained.",
         freed.made,
         _evidence(crash, freed),
@@ -244,12 +244,11 @@ def _by_write(crash: CrashFact, victim: Overwritten) -> Blame:
     made = f", made by `{victim.maker}`," if victim.maker else ""
     writer = f"`{write.constructor.module or write.place.module}` ({write.layer})" if write.layer else "The line"
     more = f", and {len(victim.writes) - 1} more later" if len(victim.writes) > 1 else ""
+    saved = f"This one was saved at {place_text(victim.saved)}, `{_short(victim.saved)}`. " if victim.saved.file else ""
     return Blame(
         message=f"{writer} at {place_text(write.place)} writes into a tensor {shape_text(victim.shape)}{made} "
         f"that backward still needs: `{_short(write.place)}`{more}.",
-        why=_OVERWRITTEN_WHY
-        + _saved(victim)
-        + "A write in place replaces the values for everyone who holds the tensor.",
+        why=_OVERWRITTEN_WHY + saved + "A write in place replaces the values for everyone who holds the tensor.",
         fix=change.text,
         where=change.where,
         evidence=_overwritten_evidence(crash, victim),
@@ -258,20 +257,14 @@ def _by_write(crash: CrashFact, victim: Overwritten) -> Blame:
     )
 
 
-def _saved(victim: Overwritten) -> str:
-    if not victim.saved.file:
-        return ""
-    return f"This one was saved at {place_text(victim.saved)}, `{_short(victim.saved)}`. "
-
-
 def _overwritten_evidence(crash: CrashFact, victim: Overwritten) -> dict[str, float | str]:
-    told: dict[str, float | str] = {
+    evidence: dict[str, float | str] = {
         "version": f"{victim.version}, saved at {victim.expected}",
         "writer": line_text(victim.writes[0].place),
     }
     if victim.saved.file:
-        told["saved"] = line_text(victim.saved)
-    return told | {"backward": line_text(crash.place)}
+        evidence["saved"] = line_text(victim.saved)
+    return evidence | {"backward": line_text(crash.place)}
 
 
 def _layer_change(write: InPlaceWrite) -> Change:
@@ -287,7 +280,7 @@ def _layer_change(write: InPlaceWrite) -> Change:
 
 
 def _by_update(crash: CrashFact, victim: Overwritten) -> Blame:
-    write, loss = victim.writes[0], _loss(crash)
+    write, loss = victim.writes[0], running_line(crash)
     message = (
         f"{loss} needs `{victim.parameter}` as it was in the forward, but `{_short(write.place)}` at "
         f"{place_text(write.place)} has changed it since."
@@ -325,12 +318,6 @@ def _once_more(victim: Overwritten) -> str:
     return f"or call `{model}` once more after the update, and make the loss from what it gives then"
 
 
-def _loss(crash: CrashFact) -> str:
-    frame = user_frame(crash)
-    return f"`{one_line(frame.code)}` at {place_text(crash.place)}" if frame is not None else "Backward"
-
-
-# TD910: a tensor that backward needed was changed in place.
 class ModifiedInPlace(CrashCheck):
     """A tensor that backward still needed was changed in place after the forward had saved it.
 
@@ -423,9 +410,9 @@ def _cloned(frame: CrashFrame) -> Change:
 
 def _blame(crash: CrashFact, refused: RefusedTensor, what: str, why: str, change: Change) -> Blame:
     tensor = refused.tensor
-    told: dict[str, float | str] = {tensor.name: f"{tensor.dtype} {shape_text(tensor.shape)}"}
+    evidence: dict[str, float | str] = {tensor.name: f"{tensor.dtype} {shape_text(tensor.shape)}"}
     if refused.made.file:
-        told["made"] = line_text(refused.made)
+        evidence["made"] = line_text(refused.made)
     frame = user_frame(crash)
     code = one_line(frame.code) if frame is not None else ""
     return Blame(
@@ -433,13 +420,12 @@ def _blame(crash: CrashFact, refused: RefusedTensor, what: str, why: str, change
         why=why,
         fix=change.text,
         where=change.where,
-        evidence=told | {"line": line_text(crash.place)},
+        evidence=evidence | {"line": line_text(crash.place)},
         confidence=0.96,
         edit=change.edit,
     )
 
 
-# TD913: a write in place that autograd forbids.
 class LeafModifiedInPlace(CrashCheck):
     """A statement wrote in place into a leaf that requires grad, or into a view that may not be written.
 
@@ -468,12 +454,12 @@ def carried_change(state: CarriedState) -> Change:
     kept = _kept_detached(state)
     if kept is not None:
         text = f"Keep the state without its graph: write `{kept}` instead of `{state.place.code}` at "
-        return Change(f"{text}{place_text(state.place)}.", _edit(state.place, kept), state.place)
+        return Change(f"{text}{place_text(state.place)}.", line_of_one(state.place, kept), state.place)
     line = f"{state.name} = {_detached(state.name, state.parts)}"
     text = f"Let go of the old graph: add `{line}` after `{state.after.code}` at {place_text(state.after)}."
     if "retain_graph" in (state.after.code or ""):
         text += " Then `retain_graph=True` is not needed."
-    return Change(text, _edit(state.after, f"{state.after.code}\n{line}"), state.place)
+    return Change(text, line_of_one(state.after, f"{state.after.code}\n{line}"), state.place)
 
 
 def _detached(name: str, parts: int) -> str:
@@ -492,12 +478,6 @@ def _kept_detached(state: CarriedState) -> str | None:
     return None
 
 
-def _edit(place: Place, after: str) -> Edit | None:
-    if place.file is None or place.line is None or place.code is None or "\n" in place.code:
-        return None
-    return Edit(place.file, place.line, place.code, after)
-
-
 # A statement that writes in place, rewritten so that it makes a new tensor.
 _BINARY = {ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.Pow: "**"}
 
@@ -508,18 +488,15 @@ def new_tensor(place: Place) -> Change:
     node = tree.body[0] if isinstance(tree, ast.Module) and len(tree.body) == 1 else None
     if isinstance(node, ast.AugAssign) and isinstance(node.target, ast.Name) and type(node.op) in _BINARY:
         value = ast.get_source_segment(place.code or "", node.value) or ast.unparse(node.value)
-        return _replaced(place, f"{node.target.id} = {node.target.id} {_BINARY[type(node.op)]} {_operand(node, value)}")
+        loose = isinstance(node.value, ast.BinOp) and not isinstance(node.op, ast.Add)
+        operand = f"({value})" if loose else value
+        return _replaced(place, f"{node.target.id} = {node.target.id} {_BINARY[type(node.op)]} {operand}")
     if isinstance(node, ast.Assign | ast.AugAssign):
         target = node.targets[0] if isinstance(node, ast.Assign) else node.target
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             name = target.value.id
             return _replaced(place, f"{name} = {name}.clone()\n{place.code}")
     return _call_change(place, node)
-
-
-def _operand(node: ast.AugAssign, value: str) -> str:
-    loose = isinstance(node.value, ast.BinOp) and not isinstance(node.op, ast.Add)
-    return f"({value})" if loose else value
 
 
 def _call_change(place: Place, node: ast.AST | None) -> Change:
@@ -549,6 +526,4 @@ def _written_name(call: ast.expr) -> str:
 def _replaced(place: Place, after: str) -> Change:
     shown = "; ".join(after.split("\n"))
     text = f"Make a new tensor: write `{shown}` instead of `{one_line(place.code or '')}` at {place_text(place)}."
-    plain = place.file is not None and place.line is not None and "\n" not in (place.code or "\n")
-    edit = Edit(place.file or "", place.line or 0, place.code or "", after) if plain else None
-    return Change(text, edit, place)
+    return Change(text, line_of_one(place, after), place)

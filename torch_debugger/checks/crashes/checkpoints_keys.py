@@ -15,8 +15,7 @@ from torch_debugger.records.crash_modules import InnerState, ModelLoad, Optimize
 _ORIGINS = {
     "module.": "It was saved from a model inside DataParallel or DistributedDataParallel, which keeps it under "
     "the name `module`.",
-    "_orig_mod.": "It was saved from a model that torch.compile had wrapped: the wrapper keeps it under the "
-    "name "
+    "_orig_mod.": "It was saved from a model that torch.compile had wrapped: the wrapper keeps it under the name "
     "`_orig_mod`.",
     "model.": "It was saved by something that keeps the model as its attribute `model`, as a LightningModule does.",
 }
@@ -41,14 +40,16 @@ def _with_prefix(crash: CrashFact, load: ModelLoad, fit: Fit) -> Blame:
     change = give_instead(load_statement(crash), _stripping(fit))
     count = len(load.saved) - fit.leftover
     others = f"; {counted(fit.leftover, 'other entry')} would be left out" if fit.leftover else ""
+    part = fit.strip.rstrip(".")
+    known = part in ("module", "_orig_mod")
+    better_saving = f" When saving, `model.{part}.state_dict()` writes plain names." if known else ""
     return Blame(
         message=(
-            f"The checkpoint's names start with `{fit.strip}` and those of `{load.name}` do not; without it "
-            "all "
-            f"names and shapes fit ({counted(count, 'tensor')}){others}."
+            f"The checkpoint's names start with `{fit.strip}` and those of `{load.name}` do not; without it all names "
+            f"and shapes fit ({counted(count, 'tensor')}){others}."
         ),
         why=_origin(fit.strip),
-        fix=f"Take the prefix off: {change.text}.{_better_saving(fit.strip)}",
+        fix=f"Take the prefix off: {change.text}.{better_saving}",
         where=change.where,
         evidence=_evidence(crash, load),
         confidence=0.98,
@@ -67,20 +68,13 @@ def _origin(prefix: str) -> str:
     return known or f"It was saved from something that keeps this model as its part `{prefix[:-1]}`."
 
 
-def _better_saving(prefix: str) -> str:
-    part = prefix.rstrip(".")
-    known = part in ("module", "_orig_mod")
-    return f" When saving, `model.{part}.state_dict()` writes plain names." if known else ""
-
-
 def _under_part(crash: CrashFact, load: ModelLoad, fit: Fit) -> Blame:
     change = receive_instead(load_statement(crash), fit.submodule)
     wrapper = _WRAPPERS.get(fit.submodule)
     reason = f"{wrapper} keeps the model under the name `{fit.submodule}`" if wrapper else "It was saved from that part"
     return Blame(
         message=(
-            f"The checkpoint's names lack the `{fit.submodule}.` that those of `{load.name}` start with; all "
-            "of them "
+            f"The checkpoint's names lack the `{fit.submodule}.` that those of `{load.name}` start with; all of them "
             f"fit `{load.name}.{fit.submodule}` ({counted(len(load.saved), 'tensor')})."
         ),
         why=f"{reason}, so the state is not that of `{load.name}` as a whole.",
@@ -152,7 +146,6 @@ def explain_wrong_object(crash: CrashFact) -> Blame | None:
         fix=f"{change.text[0].upper()}{change.text[1:]}.",
         where=change.where,
         evidence={"line": line_text(statement.line), "given": load.given, "model": load.kind},
-        confidence=0.97,
         edit=change.edit,
     )
 
@@ -244,32 +237,25 @@ def _different(
 
 
 def _told(load: ModelLoad, missing: list[StateEntry], unexpected: list[StateEntry]) -> tuple[str, str]:
-    lacks, holds = (
-        some_names([entry.name for entry in missing]),
-        some_names([entry.name for entry in unexpected]),
-    )
+    lacks, holds = some_names([entry.name for entry in missing]), some_names([entry.name for entry in unexpected])
     loose = "load with `strict=False`"
     if not unexpected:
         told = f"`{load.name}` has {counted(len(missing), 'tensor')} that the checkpoint lacks: {lacks}"
         return told, (
-            f"Build `{load.name}` as it was when the checkpoint was saved, without {_layers_text(missing)}; "
-            "or, to "
-            f"add them on purpose, {loose}: they keep their initial values."
+            f"Build `{load.name}` as it was when the checkpoint was saved, without {_layers_text(missing)}; or, to add "
+            f"them on purpose, {loose}: they keep their initial values."
         )
     if not missing:
         told = f"The checkpoint has {counted(len(unexpected), 'tensor')} that `{load.name}` has no place for: {holds}"
         return told, (
-            f"Build `{load.name}` as it was when the checkpoint was saved, with {_layers_text(unexpected)}; "
-            "or, to "
+            f"Build `{load.name}` as it was when the checkpoint was saved, with {_layers_text(unexpected)}; or, to "
             f"leave them out on purpose, {loose}: they are then ignored."
         )
     told = f"The checkpoint has {holds} where `{load.name}` has {lacks}"
     return told, (
-        f"If {_layers_text(missing)} are new on purpose, load the checkpoint before you put them in, or "
-        f"{loose}: "
-        f"they keep their initial values. Else build `{load.name}` with {_layers_text(unexpected)}, as it was "
-        "when "
-        "the checkpoint was saved."
+        f"If {_layers_text(missing)} are new on purpose, load the checkpoint before you put them in, or {loose}: they "
+        f"keep their initial values. Else build `{load.name}` with {_layers_text(unexpected)}, as it was when the "
+        "checkpoint was saved."
     )
 
 
@@ -347,7 +333,6 @@ def _blame(load: OptimizerLoad, statement: Statement, told: str, why: str, chang
         fix=f"{change.text[0].upper()}{change.text[1:]}.",
         where=change.where,
         evidence={"line": line_text(statement.line), "given": load.given, "optimizer": load.kind},
-        confidence=0.97,
         edit=change.edit,
     )
 
@@ -356,16 +341,14 @@ def _other_groups(load: OptimizerLoad, statement: Statement) -> Blame:
     saved, now = _groups_text(load.saved_groups), _groups_text(load.groups)
     return Blame(
         message=f"The saved optimizer state is of {saved}, but `{load.name}` has {now}.",
-        why="An optimizer's state is matched to its parameters by their order alone, so the groups and the "
-        "number "
-        "of parameters in each must be those of the run that saved it.",
+        why="An optimizer's state is matched to its parameters by their order alone, so the groups and the number of "
+        "parameters in each must be those of the run that saved it.",
         fix=(
             f"Build `{load.name}` over the same parameters and groups as in the run that saved the state"
             f"{_hint(load)}; or skip {place_text(statement.line)} and start with fresh optimizer state."
         ),
         where=statement.line,
         evidence={"line": line_text(statement.line), "saved": saved, "now": now},
-        confidence=0.97,
     )
 
 

@@ -87,7 +87,6 @@ def explain_recompiling(crash: CrashFact) -> Blame | None:
         why=f"Compiled code holds for what it was compiled with. This did not hold again: {found.told}. "
         f"{_eager(found)}",
         fix=f"{cure}; or leave out fullgraph=True, and it goes on uncompiled.",
-        where=crash.place,
         evidence=_evidence(found, crash),
         confidence=0.93,
         edit=edit or without(found, "fullgraph=True"),
@@ -171,9 +170,7 @@ def explain_backend_name(crash: CrashFact) -> Blame | None:
         fix=f'Write "{near[0]}".'
         if near
         else 'Leave out the argument ("inductor" is the default), or take one of these.',
-        where=crash.place,
         evidence={"backend": named[1], "line": line_text(crash.place)},
-        confidence=0.97,
         edit=next((edit for edit in edits if edit is not None), None),
     )
 
@@ -222,12 +219,12 @@ def _eager(found: CompileEvidence) -> str:
 
 
 def _evidence(found: CompileEvidence, crash: CrashFact) -> dict[str, float | str]:
-    kept: dict[str, float | str] = {"call": line_text(crash.place)}
+    evidence: dict[str, float | str] = {"call": line_text(crash.place)}
     if found.eager:
-        kept["without the compiler"] = "it runs"
+        evidence["without the compiler"] = "it runs"
     if found.fullgraph.file:
-        kept["fullgraph"] = line_text(found.fullgraph)
-    return kept
+        evidence["fullgraph"] = line_text(found.fullgraph)
+    return evidence
 
 
 class CompileError(CrashCheck):
@@ -249,7 +246,7 @@ class CompileError(CrashCheck):
     id = "TD965"
     name = "compile-error"
     title = "torch.compile, torch.export or TorchScript stopped at a line"
-    explains = ("recompiles-each-step", "graph-breaks")
+    explains = "recompiles-each-step", "graph-breaks"
     explainers = (
         explain_graph_break,
         explain_recompiling,
@@ -271,10 +268,15 @@ def explain_left_out(crash: CrashFact) -> Blame | None:
         return None
     owners = _owners(found)
     change, edit = _find_unused(found)
+    names = ", ".join(f"`{name}`" for name in found.left_out[:_SHOWN])
+    parameters = names + _more(len(found.left_out))
+    graph = f"The graph of `{found.loss}` does not reach them. " if found.loss else ""
+    held = f"`{found.held[0]}` is made with them, but is not in the loss. " if found.held else ""
+    why = f"{graph}{held}A step is complete when the gradients of all parameters are averaged over the processes."
     return Blame(
-        message=f"{_parameters(found)} of `{found.model}` got no gradient in the last step, and "
+        message=f"{parameters} of `{found.model}` got no gradient in the last step, and "
         f"DistributedDataParallel waits for every one ({place_text(crash.place)}).",
-        why=_why(found),
+        why=why,
         fix=f"Let {owners} take part in the loss, or remove {'it' if ',' not in owners else 'them'}. If only "
         f"some steps use {'it' if ',' not in owners else 'them'}, {change}.",
         where=found.wrapped_at if edit is not None else crash.place,
@@ -288,11 +290,6 @@ def explain_left_out(crash: CrashFact) -> Blame | None:
     )
 
 
-def _parameters(found: ReductionEvidence) -> str:
-    names = ", ".join(f"`{name}`" for name in found.left_out[:_SHOWN])
-    return names + _more(len(found.left_out))
-
-
 def _more(count: int) -> str:
     return f" and {count - _SHOWN} more" if count > _SHOWN else ""
 
@@ -302,18 +299,9 @@ def _owners(found: ReductionEvidence) -> str:
     return ", ".join(f"`{path}`" for path in list(paths)[:_SHOWN]) + _more(len(paths))
 
 
-def _why(found: ReductionEvidence) -> str:
-    graph = f"The graph of `{found.loss}` does not reach them. " if found.loss else ""
-    held = f"`{found.held[0]}` is made with them, but is not in the loss. " if found.held else ""
-    return f"{graph}{held}A step is complete when the gradients of all parameters are averaged over the processes."
-
-
 def _find_unused(found: ReductionEvidence) -> tuple[str, Edit | None]:
     if found.find_unused:
-        return (
-            "return them from forward in a tuple, list or dict, where DistributedDataParallel can see them",
-            None,
-        )
+        return "return them from forward in a tuple, list or dict, where DistributedDataParallel can see them", None
     calls = [
         call for name in ("DistributedDataParallel", "DDP") for call in calls_of(found.wrapped_at.code or "", name)
     ]
@@ -361,10 +349,8 @@ def _used_beside(crash: CrashFact, found: ReductionEvidence) -> Blame:
         why="DistributedDataParallel averages each gradient once after each forward pass. Two calls of "
         f"`{found.model}` before their backward passes, or a use of its layers past it "
         f"(`{found.model}.module...`), make a gradient ready twice.",
-        fix=f"Call `{found.model}` once for each backward pass: join the inputs into one batch, or run the "
-        f"first backward before the second forward; and call no layer of `{found.model}.module` outside of its "
-        "forward.",
-        where=crash.place,
+        fix=f"Call `{found.model}` once for each backward pass: join the inputs into one batch, or run the first "
+        f"backward before the second forward; and call no layer of `{found.model}.module` outside of its forward.",
         evidence={"parameter": found.ready_twice, "line": line_text(crash.place)},
         confidence=0.88,
     )
@@ -381,13 +367,10 @@ def explain_nothing_to_reduce(crash: CrashFact) -> Blame | None:
         message=f"DistributedDataParallel at {place_text(crash.place)} has nothing to do: {frozen}.",
         why="It averages the gradients of the processes, so at least one parameter must require a gradient.",
         fix=f"{unfreeze if found.parameters else 'Use'} the module as it is, without DistributedDataParallel.",
-        where=crash.place,
         evidence={"parameters": float(found.parameters), "trainable": 0.0, "line": line_text(crash.place)},
-        confidence=0.97,
     )
 
 
-# TD961: gradients that DistributedDataParallel waits for, or gets twice.
 class DdpUnusedParameters(CrashCheck):
     """DistributedDataParallel got no gradient for some parameters, two for one, or has none to wait for.
 
@@ -409,8 +392,4 @@ class DdpUnusedParameters(CrashCheck):
     id = "TD961"
     name = "ddp-unused-parameters"
     title = "DistributedDataParallel misses gradients, or gets them twice"
-    explainers = (
-        explain_left_out,
-        explain_ready_twice,
-        explain_nothing_to_reduce,
-    )
+    explainers = explain_left_out, explain_ready_twice, explain_nothing_to_reduce

@@ -145,10 +145,10 @@ class Blame:
     message: str
     why: str
     fix: str
-    where: Place
-    evidence: dict[str, float | str]
-    confidence: float
-    edit: Edit | None = field(default=None)
+    where: Place | None = None  # the line that crashed, unless it is another
+    evidence: dict[str, float | str] = field(default_factory=dict)
+    confidence: float = 0.97  # of what the frames confirm
+    edit: Edit | None = None
 
 
 def shape_text(shape: Sequence[int]) -> str:

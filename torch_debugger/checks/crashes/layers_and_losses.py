@@ -34,7 +34,7 @@ from torch_debugger.records import Construction, CrashFact, CrashFrame, Edit, La
 # The constructor of a layer as the user wrote it, and how to add a keyword to it.
 
 # Torch's own modules that hand arguments on to the attention they make.
-ATTENTION_OWNERS = ("TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer")
+ATTENTION_OWNERS = "TransformerEncoderLayer", "TransformerDecoderLayer", "Transformer"
 
 
 def constructor_place(layer: LayerFact) -> Place:
@@ -182,7 +182,7 @@ class Setting:
 
 
 # Sizes that reach a constructor through the user's own functions and classes: double_conv(16, 8).
-_LOOPS = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.DictComp)
+_LOOPS = ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.DictComp
 
 
 def handed_in(layer: LayerFact, name: str, value: int, shared: bool) -> tuple[Argument, Place] | None:
@@ -318,7 +318,7 @@ def _is_given(crash: CrashFact, layer: LayerFact, position: int) -> bool:
 
 
 # A loss function that was running when the script crashed, and how the user called it.
-CLASS_LOSSES = ("cross_entropy", "nll_loss")
+CLASS_LOSSES = "cross_entropy", "nll_loss"
 EQUAL_LOSSES = (
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "mse_loss", "l1_loss", "smooth_l1_loss",
     "huber_loss",

@@ -42,7 +42,6 @@ def explain_missing_file(crash: CrashFact) -> Blame | None:
         fix=fix,
         where=failure.raised.place,
         evidence=failure_evidence(failure, file=missing.path, beside=f"{missing.entries} entries"),
-        confidence=0.97,
     )
 
 
@@ -134,7 +133,6 @@ def explain_odd_sample(crash: CrashFact) -> Blame | None:
         fix=_fix(loader, odd),
         where=_where(crash, loader, odd),
         evidence=failure_evidence(failure, odd=odd.kind, usual=odd.usual or "the same"),
-        confidence=0.97,
     )
 
 
@@ -215,7 +213,17 @@ def explain_entry(crash: CrashFact) -> Blame | None:
     ahead = _ahead(failure, asked)
     if ahead is not None and (loader.length or 0) > asked.size - ahead > 0:
         return _too_long(loader, failure, asked, ahead)
-    return _absent(loader, failure, asked)
+    keyed = asked.kind == "dict"
+    what = f"its {asked.size} keys are {asked.keys}" if keyed else f"it has {asked.size} entries"
+    made = f"It is made at {line_text(asked.place)}." if asked.place.file else "Nothing puts that entry into it."
+    return Blame(
+        message=f"{capital(sample_name(loader, failure))} asks `{asked.container}` for {asked.key}, which it "
+        f"does not have: {what}.",
+        why=f"{made}{looked_again_text(failure)}",
+        fix=f"Give `{asked.container}` an entry for {asked.key}, or correct or leave out the samples that ask for it.",
+        where=failure.raised.place,
+        evidence=failure_evidence(failure, **{asked.container: asked.size}),
+    )
 
 
 def _ahead(failure: SampleFailure, asked: Subscripted) -> int | None:
@@ -272,21 +280,6 @@ def _length_edit(loader: LoaderState, asked: Subscripted, ahead: int) -> Edit | 
     return rewritten(loader.length_place, code, f"return len({asked.container})" + (f" - {ahead}" if ahead else ""))
 
 
-def _absent(loader: LoaderState, failure: SampleFailure, asked: Subscripted) -> Blame:
-    keyed = asked.kind == "dict"
-    what = f"its {asked.size} keys are {asked.keys}" if keyed else f"it has {asked.size} entries"
-    made = f"It is made at {line_text(asked.place)}." if asked.place.file else "Nothing puts that entry into it."
-    return Blame(
-        message=f"{capital(sample_name(loader, failure))} asks `{asked.container}` for {asked.key}, which it "
-        f"does not have: {what}.",
-        why=f"{made}{looked_again_text(failure)}",
-        fix=f"Give `{asked.container}` an entry for {asked.key}, or correct or leave out the samples that ask for it.",
-        where=failure.raised.place,
-        evidence=failure_evidence(failure, **{asked.container: asked.size}),
-        confidence=0.97,
-    )
-
-
 class SampleRaises(CrashCheck):
     """A sample of the dataset raises, or does not fit into a batch with the others.
 
@@ -329,7 +322,9 @@ def explain_collate(crash: CrashFact) -> Blame | None:
     """When torch's own collate function raised, in this process or in a worker that hands its traceback on."""
     here = bool(crash.frames) and crash.frames[-1].file.endswith(_COLLATE)
     worker = crash.message.startswith("Caught RuntimeError in DataLoader worker") and _COLLATE in crash.message
-    sizes = _told(crash) or _seen(crash)
+    match = re.search(_UNEQUAL, crash.message)
+    told = (match[1], match[2]) if match is not None else None
+    sizes = told or _seen(crash)
     if not (here or worker) or (sizes is None and _NO_ROOM not in crash.message):
         return None
     shown = {"first sample": sizes[0], "other sample": sizes[1]} if sizes else {}
@@ -339,7 +334,6 @@ def explain_collate(crash: CrashFact) -> Blame | None:
         why="A batch is one tensor, so all of its samples must have one size.",
         fix="Bring all samples to one size in the dataset (resize, crop or pad), or give the DataLoader a "
         "collate_fn that pads them.",
-        where=crash.place,
         evidence={**shown, "line": line_text(crash.place)},
         confidence=0.97 if sizes else 0.85,
     )
@@ -358,11 +352,6 @@ def _differing(crash: CrashFact, sizes: tuple[str, str] | None) -> str:
         return f": {sizes[0]} and {sizes[1]}" if sizes else ""
     part = f" in `sample{odd.path}`" if odd.path else ""
     return f": sample {odd.samples[0]} has {ragged[1]}{part}, the others {ragged[0]}"
-
-
-def _told(crash: CrashFact) -> tuple[str, str] | None:
-    match = re.search(_UNEQUAL, crash.message)
-    return (match[1], match[2]) if match is not None else None
 
 
 def _seen(crash: CrashFact) -> tuple[str, str] | None:
@@ -421,17 +410,17 @@ def looked_again_text(failure: SampleFailure) -> str:
 
 def failure_evidence(failure: SampleFailure, **first: float | str) -> dict[str, float | str]:
     """What an explainer found itself, and then the batch around it."""
-    told: dict[str, float | str] = dict(first)
-    told["error"] = f"{failure.raised.kind}: {failure.raised.message}"
+    evidence: dict[str, float | str] = dict(first)
+    evidence["error"] = f"{failure.raised.kind}: {failure.raised.message}"
     if failure.worker is not None:
-        told["worker"] = float(failure.worker)
+        evidence["worker"] = float(failure.worker)
     if failure.batch is not None:
-        told["batch"] = float(failure.batch)
+        evidence["batch"] = float(failure.batch)
     if failure.indices:
-        told["samples of the batch"] = listed(failure.indices)
+        evidence["samples of the batch"] = listed(failure.indices)
     if failure.raised.place.file:
-        told["line"] = line_text(failure.raised.place)
-    return told
+        evidence["line"] = line_text(failure.raised.place)
+    return evidence
 
 
 def capital(text: str) -> str:
@@ -452,18 +441,15 @@ def explain_unpicklable(crash: CrashFact) -> Blame | None:
     if part is None:
         return None
     where = part.made if part.made.file else crash.place
+    path = f"obj{part.path}" if part.sender == "torch.save" else part.path
     return Blame(
         message=f"{_SENDERS[part.sender]} {_named(part)}: {_what(part)} cannot be pickled.",
         why=_why(part),
         fix=_pickled_parts_fix(part),
         where=where,
-        evidence={"part": _path(part), "kind": _what(part), "call": line_text(crash.place)},
+        evidence={"part": path, "kind": _what(part), "call": line_text(crash.place)},
         confidence=0.97 if part.made.file else 0.92,
     )
-
-
-def _path(part: Unpicklable) -> str:
-    return f"obj{part.path}" if part.sender == "torch.save" else part.path
 
 
 def _named(part: Unpicklable) -> str:
@@ -511,7 +497,6 @@ def _instead(part: Unpicklable, capital: bool = False) -> str:
     return text[0].upper() + text[1:] if capital else text
 
 
-# TD932: something that pickle refuses is sent to another process or saved.
 class UnpicklableObject(CrashCheck):
     """An object that is sent to another process, or saved, holds something that cannot be pickled.
 

@@ -33,47 +33,41 @@ _WORTH_IT = 0.85  # of the peak: what saves less than a seventh is not worth a l
 
 
 def explain_device_memory(crash: CrashFact) -> Blame | None:
-    held = crash.evidence.memory
-    if held is None or held.device == "cpu" or raised_by_the_user(crash):
+    memory = crash.evidence.memory
+    if memory is None or memory.device == "cpu" or raised_by_the_user(crash):
         return None
-    hoard = next((kept for kept in held.kept if _is_hoard(kept, held)), None)
-    others = held.total_bytes - held.free_bytes - held.reserved_bytes
+    hoard = next((kept for kept in memory.kept if _is_hoard(kept, memory)), None)
+    others = memory.total_bytes - memory.free_bytes - memory.reserved_bytes
     if hoard is not None:
-        return _blame(crash, held, _of_hoard(hoard), *_let_go(hoard), 0.95)
-    if others > held.total_bytes / 2:
+        return _blame(crash, memory, _of_hoard(hoard), *_let_go(hoard), 0.95)
+    if others > memory.total_bytes / 2:
         told = f"; {bytes_text(others)} of it belongs to other programs"
         fix = "End the other programs on this device (`nvidia-smi` lists them), or choose another device."
-        return _blame(crash, held, told, fix, crash.place, None, 0.9)
-    if held.reserved_bytes - held.allocated_bytes > held.asked_bytes:
-        return _blame(crash, held, _of_pieces(held), _whole_pieces(held), crash.place, None, 0.9)
-    return _blame(crash, held, "", _what_fits(held), crash.place, None, 0.95)
+        return _blame(crash, memory, told, fix, crash.place, None, 0.9)
+    if memory.reserved_bytes - memory.allocated_bytes > memory.asked_bytes:
+        return _blame(crash, memory, _of_pieces(memory), _whole_pieces(memory), crash.place, None, 0.9)
+    return _blame(crash, memory, "", _what_fits(memory), crash.place, None, 0.95)
 
 
 def _blame(
-    crash: CrashFact,
-    held: MemoryEvidence,
-    told: str,
-    fix: str,
-    where: Place,
-    edit: Edit | None,
-    confidence: float,
+    crash: CrashFact, memory: MemoryEvidence, told: str, fix: str, where: Place, edit: Edit | None, confidence: float
 ) -> Blame:
     return Blame(
-        message=f"{place_text(crash.place)} asked for {bytes_text(held.asked_bytes)} more on {held.device}, "
-        f"which has {bytes_text(held.total_bytes)}; torch held {bytes_text(held.allocated_bytes)}{told}.",
-        why=_why(held),
+        message=f"{place_text(crash.place)} asked for {bytes_text(memory.asked_bytes)} more on {memory.device}, "
+        f"which has {bytes_text(memory.total_bytes)}; torch held {bytes_text(memory.allocated_bytes)}{told}.",
+        why=_why(memory),
         fix=fix,
         where=where if where.file else crash.place,
-        evidence=_evidence(crash, held),
+        evidence=_evidence(crash, memory),
         confidence=confidence,
         edit=edit,
     )
 
 
-def _is_hoard(kept: KeptTensors, held: MemoryEvidence) -> bool:
+def _is_hoard(kept: KeptTensors, memory: MemoryEvidence) -> bool:
     """Much memory behind one name that a statement adds to."""
     size = kept.size_bytes + kept.graph_bytes
-    return size > _MUCH * held.allocated_bytes and bool(kept.place.file) and (kept.count > 1 or kept.graph_bytes > 0)
+    return size > _MUCH * memory.allocated_bytes and bool(kept.place.file) and (kept.count > 1 or kept.graph_bytes > 0)
 
 
 def _of_hoard(kept: KeptTensors) -> str:
@@ -87,35 +81,31 @@ def _let_go(kept: KeptTensors) -> tuple[str, Place, Edit | None]:
     """Append numbers, or copies without a graph on the CPU."""
     single = kept.shape in ((), (1,))
     form = ".item()" if single else ".detach().cpu()"
-    edit = _changed(kept, form)
+    code = kept.place.code or ""
+    before, after = f"{kept.added})", f"{kept.added}{form})"
+    if "+=" in code:
+        before, after = f"+= {kept.added}", f"+= {kept.added}{form}"
+    plain = kept.added.replace(".", "").replace("_", "").isalnum() or kept.added.endswith(")")
+    edit = rewritten(kept.place, before, after) if kept.added and plain else None
     told = f"write `{edit.after}`" if edit else f"add `{kept.added or 'x'}{form}` to `{kept.name}`"
     reason = "a number" if single else "a copy in the machine's memory"
     instead = "a tensor with its graph" if kept.graph_bytes else "a tensor on the device"
     return f"At {place_text(kept.place)} {told}: {reason} instead of {instead}.", kept.place, edit
 
 
-def _changed(kept: KeptTensors, form: str) -> Edit | None:
-    code = kept.place.code or ""
-    before, after = f"{kept.added})", f"{kept.added}{form})"
-    if "+=" in code:
-        before, after = f"+= {kept.added}", f"+= {kept.added}{form}"
-    plain = kept.added.replace(".", "").replace("_", "").isalnum() or kept.added.endswith(")")
-    return rewritten(kept.place, before, after) if kept.added and plain else None
+def _of_pieces(memory: MemoryEvidence) -> str:
+    return f" and kept {bytes_text(memory.reserved_bytes - memory.allocated_bytes)} in pieces too small for it"
 
 
-def _of_pieces(held: MemoryEvidence) -> str:
-    return f" and kept {bytes_text(held.reserved_bytes - held.allocated_bytes)} in pieces too small for it"
-
-
-def _whole_pieces(held: MemoryEvidence) -> str:
+def _whole_pieces(memory: MemoryEvidence) -> str:
     return (
         "Set the environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` before torch is "
         "imported, so that the allocator can join its pieces; batches of one size keep it from making them."
     )
 
 
-def _what_fits(held: MemoryEvidence) -> str:
-    forecast = held.forecast
+def _what_fits(memory: MemoryEvidence) -> str:
+    forecast = memory.forecast
     if forecast is None:
         return "Use a smaller batch, or smaller inputs; the model's step could not be measured without running it."
     ways = [_batch_text(forecast), _autocast_text(forecast), _checkpoint_text(forecast)]
@@ -157,20 +147,20 @@ def _checkpoint_text(forecast: Forecast) -> str:
     )
 
 
-def _why(held: MemoryEvidence) -> str:
-    known = held.parameter_bytes + held.gradient_bytes + held.optimizer_bytes
-    rest = max(0, held.allocated_bytes - known)
+def _why(memory: MemoryEvidence) -> str:
+    known = memory.parameter_bytes + memory.gradient_bytes + memory.optimizer_bytes
+    rest = max(0, memory.allocated_bytes - known)
     parts = [
-        ("parameters", held.parameter_bytes),
-        ("gradients", held.gradient_bytes),
-        ("optimizer state", held.optimizer_bytes),
+        ("parameters", memory.parameter_bytes),
+        ("gradients", memory.gradient_bytes),
+        ("optimizer state", memory.optimizer_bytes),
         ("activations and other tensors", rest),
     ]
     told = ", ".join(f"{name} {bytes_text(size)}" for name, size in parts if size)
-    step = held.forecast
+    step = memory.forecast
     needs = f" A step of `{step.model}` at batch {step.batch} needs {bytes_text(step.peak_bytes)}" if step else ""
     most = f", most of it saved by {_modules_text(step)}" if step and step.modules else ""
-    return f"In use: {told}.{needs}{most}{'.' if needs else ''}{_of_look(held.look)}"
+    return f"In use: {told}.{needs}{most}{'.' if needs else ''}{_of_look(memory.look)}"
 
 
 def _of_look(look: MemoryLook | None) -> str:
@@ -187,70 +177,59 @@ def _modules_text(forecast: Forecast) -> str:
     return ", ".join(f"`{part.path}` {bytes_text(part.size_bytes)}" for part in forecast.modules[:3])
 
 
-def _evidence(crash: CrashFact, held: MemoryEvidence) -> dict[str, float | str]:
-    told: dict[str, float | str] = {
-        "asked": bytes_text(held.asked_bytes),
-        "free": bytes_text(held.free_bytes),
-        "in use by torch": bytes_text(held.allocated_bytes),
-        "cached by torch": bytes_text(held.reserved_bytes - held.allocated_bytes),
-        "parameters": bytes_text(held.parameter_bytes),
-        "gradients": bytes_text(held.gradient_bytes),
-        "optimizer state": bytes_text(held.optimizer_bytes),
+def _evidence(crash: CrashFact, memory: MemoryEvidence) -> dict[str, float | str]:
+    evidence: dict[str, float | str] = {
+        "asked": bytes_text(memory.asked_bytes),
+        "free": bytes_text(memory.free_bytes),
+        "in use by torch": bytes_text(memory.allocated_bytes),
+        "cached by torch": bytes_text(memory.reserved_bytes - memory.allocated_bytes),
+        "parameters": bytes_text(memory.parameter_bytes),
+        "gradients": bytes_text(memory.gradient_bytes),
+        "optimizer state": bytes_text(memory.optimizer_bytes),
     }
-    for kept in held.kept[:3]:
-        told[kept.name] = f"{shape_text(kept.shape)}, {bytes_text(kept.size_bytes + kept.graph_bytes)}"
-    return told | {"line": line_text(crash.place)}
+    for kept in memory.kept[:3]:
+        evidence[kept.name] = f"{shape_text(kept.shape)}, {bytes_text(kept.size_bytes + kept.graph_bytes)}"
+    return evidence | {"line": line_text(crash.place)}
 
 
 # A tensor that the machine has no memory for: which expression makes it, of what, and how large.
-_LOSSES = (
-    "mse_loss",
-    "l1_loss",
-    "smooth_l1_loss",
-    "huber_loss",
-    "MSELoss",
-    "L1Loss",
-    "SmoothL1Loss",
-    "HuberLoss",
-)
-_WIDTHS = (1, 2, 4, 8, 16)
-_EVERY_PAIR = ("cdist", "outer", "matmul", "mm", "bmm", "ger", "pdist", "combinations", "cartesian_prod")
+_LOSSES = "mse_loss", "l1_loss", "smooth_l1_loss", "huber_loss", "MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss"
+_WIDTHS = 1, 2, 4, 8, 16
+_EVERY_PAIR = "cdist", "outer", "matmul", "mm", "bmm", "ger", "pdist", "combinations", "cartesian_prod"
 _FACTORIES = (
     "zeros", "ones", "empty", "full", "rand", "randn", "randint", "eye", "arange", "linspace", "one_hot",
 )  # fmt: skip
 
 
 def explain_host_memory(crash: CrashFact) -> Blame | None:
-    held, frame = crash.evidence.memory, user_frame(crash)
-    if held is None or held.device != "cpu" or frame is None or raised_by_the_user(crash):
+    memory, frame = crash.evidence.memory, user_frame(crash)
+    if memory is None or memory.device != "cpu" or frame is None or raised_by_the_user(crash):
         return None
     line = Line(frame, crash.flow)
     for node in line.nodes():
-        blame = _broadcast(crash, held, line, node)
+        blame = _broadcast(crash, memory, line, node)
         if blame is not None:
             return blame
-    return _sized(crash, held) or _plain(crash, held, line)
+    return _sized(crash, memory) or _plain(crash, memory, line)
 
 
-def _broadcast(crash: CrashFact, held: MemoryEvidence, line: Line, node: ast.expr) -> Blame | None:
+def _broadcast(crash: CrashFact, memory: MemoryEvidence, line: Line, node: ast.expr) -> Blame | None:
     """Two tensors whose common shape is as large as what was asked for, and far larger than either."""
     pair = _pair(crash, line, node)
     shape = broadcast(pair[0].shape, pair[1].shape) if pair is not None else None
-    if pair is None or shape is None or held.asked_bytes not in [math.prod(shape) * width for width in _WIDTHS]:
+    if pair is None or shape is None or memory.asked_bytes not in [math.prod(shape) * width for width in _WIDTHS]:
         return None
     first, second = pair
     met = f"`{first.name}` {shape_text(first.shape)} with `{second.name}` {shape_text(second.shape)}"
     change, edit = _squeezed(crash, line, node, first, second)
     return Blame(
         message=f"{place_text(crash.place)} makes a tensor {shape_text(shape)} of "
-        f"{bytes_text(held.asked_bytes)}: it combines {met}.",
+        f"{bytes_text(memory.asked_bytes)}: it combines {met}.",
         why="Sizes of 1 are repeated until the shapes agree, so every row meets every row; the machine has "
         "less memory than that.",
         fix=change,
-        where=crash.place,
-        evidence=_memory_host_evidence(held, crash)
+        evidence=_memory_host_evidence(memory, crash)
         | {first.name: shape_text(first.shape), second.name: shape_text(second.shape)},
-        confidence=0.97,
         edit=edit,
     )
 
@@ -287,26 +266,23 @@ def _squeezed(
         )
     form = f"{flat.name}.unsqueeze(-1)"
     told, edit = change_operand(crash, line, node, flat.name, form)
-    return (
-        f"Give both the same shape: write `{told}`, which makes `{flat.name}` {shape_text(long.shape)} too.",
-        edit,
-    )
+    return f"Give both the same shape: write `{told}`, which makes `{flat.name}` {shape_text(long.shape)} too.", edit
 
 
-def _sized(crash: CrashFact, held: MemoryEvidence) -> Blame | None:
+def _sized(crash: CrashFact, memory: MemoryEvidence) -> Blame | None:
     """A call that names the sizes itself: a constructor of a layer, torch.zeros(...)."""
-    call, sizes = held.sized_by, held.sizes
+    call, sizes = memory.sized_by, memory.sizes
     if not call:
         return None
     node = parse_expression(call)
     name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
     if sizes:
-        told = f"{place_text(crash.place)} makes a tensor {shape_text(sizes)} of {bytes_text(held.asked_bytes)}"
-        return _memory_host_blame(crash, held, f"{told}: `{call}`.", _advice(call, sizes), 0.97)
+        told = f"{place_text(crash.place)} makes a tensor {shape_text(sizes)} of {bytes_text(memory.asked_bytes)}"
+        return _memory_host_blame(crash, memory, f"{told}: `{call}`.", _advice(call, sizes), 0.97)
     if name not in _FACTORIES:
         return None
-    told = f"`{call}` at {place_text(crash.place)} makes a tensor of {bytes_text(held.asked_bytes)}"
-    return _memory_host_blame(crash, held, f"{told}{_values(crash, call)}.", _advice(call), 0.95)
+    told = f"`{call}` at {place_text(crash.place)} makes a tensor of {bytes_text(memory.asked_bytes)}"
+    return _memory_host_blame(crash, memory, f"{told}{_values(crash, call)}.", _advice(call), 0.95)
 
 
 def _values(crash: CrashFact, call: str) -> str:
@@ -331,36 +307,35 @@ def _advice(call: str, sizes: Sequence[int] = ()) -> str:
     return "Make the sizes smaller, or keep on disk (`numpy.memmap`) what need not be in memory at once."
 
 
-def _plain(crash: CrashFact, held: MemoryEvidence, line: Line) -> Blame:
+def _plain(crash: CrashFact, memory: MemoryEvidence, line: Line) -> Blame:
     """The operands of the line are known, what it makes of them is not."""
     parts = [part for node in line.nodes() for part in ast.walk(node)]
     tensors = [tensor for part in parts if (tensor := _held(line, part)) is not None]
     named = {tensor.name: shape_text(tensor.shape) for tensor in tensors[:4]}
     of = f" from {' and '.join(f'`{name}` {shape}' for name, shape in named.items())}" if named else ""
-    expression, size = held.sized_by or crash.place.code, bytes_text(held.asked_bytes)
+    expression, size = memory.sized_by or crash.place.code, bytes_text(memory.asked_bytes)
     told = f"`{expression}` at {place_text(crash.place)} makes a tensor of {size}{of}."
-    return _memory_host_blame(crash, held, told, _advice(held.sized_by), 0.85)
+    return _memory_host_blame(crash, memory, told, _advice(memory.sized_by), 0.85)
 
 
 def _held(line: Line, part: ast.AST) -> LocalTensor | None:
     return line.tensor(part) if isinstance(part, ast.Name | ast.Attribute) else None
 
 
-def _memory_host_blame(crash: CrashFact, held: MemoryEvidence, message: str, fix: str, confidence: float) -> Blame:
+def _memory_host_blame(crash: CrashFact, memory: MemoryEvidence, message: str, fix: str, confidence: float) -> Blame:
     return Blame(
         message=message,
         why="A tensor lies in memory as a whole, and the machine has less than that.",
         fix=fix,
-        where=crash.place,
-        evidence=_memory_host_evidence(held, crash),
+        evidence=_memory_host_evidence(memory, crash),
         confidence=confidence,
     )
 
 
-def _memory_host_evidence(held: MemoryEvidence, crash: CrashFact) -> dict[str, float | str]:
+def _memory_host_evidence(memory: MemoryEvidence, crash: CrashFact) -> dict[str, float | str]:
     return {
-        "asked": bytes_text(held.asked_bytes),
-        "memory of the machine": bytes_text(held.total_bytes),
+        "asked": bytes_text(memory.asked_bytes),
+        "memory of the machine": bytes_text(memory.total_bytes),
         "line": line_text(crash.place),
     }
 
@@ -389,7 +364,7 @@ class OutOfMemory(CrashCheck):
     id = "TD920"
     name = "out-of-memory"
     title = "the memory of the device or the machine was not enough"
-    explainers = (explain_device_memory, explain_host_memory)
+    explainers = explain_device_memory, explain_host_memory
 
 
 # A failed assertion on the device: the index that was out of range, by its values on the CPU.
@@ -398,18 +373,18 @@ _LATE = "Kernels run behind the program, so the line where the error shows can b
 
 
 def explain_device_assert(crash: CrashFact) -> Blame | None:
-    held = crash.evidence.cuda
-    if held is None or held.kind != "assert" or raised_by_the_user(crash):
+    cuda = crash.evidence.cuda
+    if cuda is None or cuda.kind != "assert" or raised_by_the_user(crash):
         return None
-    return explain_lookup(crash, held, 0.95) or _unread(crash, held)
+    return explain_lookup(crash, cuda, 0.95) or _unread(crash, cuda)
 
 
-def explain_lookup(crash: CrashFact, held: CudaEvidence, confidence: float) -> Blame | None:
+def explain_lookup(crash: CrashFact, cuda: CudaEvidence, confidence: float) -> Blame | None:
     """The one lookup whose values, seen on the CPU, are out of range; of several batches the newest."""
-    if not held.lookups:
+    if not cuda.lookups:
         return None
-    lookup = held.lookups[0]
-    rivals = [other for other in held.lookups if other.age == lookup.age]
+    lookup = cuda.lookups[0]
+    rivals = [other for other in cuda.lookups if other.age == lookup.age]
     sure = confidence if len(rivals) == 1 else 0.7
     if lookup.found.operation == "embedding":
         return _table(crash, lookup, sure)
@@ -485,26 +460,24 @@ def _cuda_asserts_evidence(crash: CrashFact, lookup: DeviceLookup) -> dict[str, 
     return own | {"line": line_text(crash.place)}
 
 
-def _unread(crash: CrashFact, held: CudaEvidence) -> Blame:
+def _unread(crash: CrashFact, cuda: CudaEvidence) -> Blame:
     """No index out of range on the CPU side: say what was looked at, and how to get the line."""
-    ranges = [f"`{item.name}` {item.lowest} to {item.highest}" for item in held.seen if item.lowest is not None]
+    ranges = [f"`{item.name}` {item.lowest} to {item.highest}" for item in cuda.seen if item.lowest is not None]
     looked = f"Those that could be read are in range: {', '.join(ranges)}. " if ranges else ""
-    exact = "" if held.blocking else f"To learn which, {EXACT_LINE}. "
-    told: dict[str, float | str] = {
-        item.name: f"{item.lowest} to {item.highest} {shape_text(item.shape)}" for item in held.seen
+    exact = "" if cuda.blocking else f"To learn which, {EXACT_LINE}. "
+    evidence: dict[str, float | str] = {
+        item.name: f"{item.lowest} to {item.highest} {shape_text(item.shape)}" for item in cuda.seen
     }
     return Blame(
         message=f"A kernel on the GPU failed an assertion, which showed at {place_text(crash.place)}.",
         why="Such an assertion is nearly always about an index or a label out of range, or a probability "
-        f"outside 0 to 1 in a loss. {'' if held.blocking else f'{_LATE}. '}{looked}".rstrip(),
-        fix=f"{exact}{'Run' if held.blocking else 'Or run'} one batch on the CPU, which names the index and its value.",
-        where=crash.place,
-        evidence=told | {"line": line_text(crash.place)},
+        f"outside 0 to 1 in a loss. {'' if cuda.blocking else f'{_LATE}. '}{looked}".rstrip(),
+        fix=f"{exact}{'Run' if cuda.blocking else 'Or run'} one batch on the CPU, which names the index and its value.",
+        evidence=evidence | {"line": line_text(crash.place)},
         confidence=0.7,
     )
 
 
-# TD921: a kernel on the device failed an assertion.
 class DeviceSideAssert(CrashCheck):
     """A kernel on the GPU failed an assertion, nearly always an index out of range.
 
@@ -531,73 +504,68 @@ class DeviceSideAssert(CrashCheck):
 
 # Error codes of the GPU and its libraries: memory or an index in disguise, or a build for other devices.
 _LITTLE = 500_000_000  # bytes; what cuBLAS and cuDNN want for handles and workspaces
-_STARTS = ("ALLOC_FAILED", "NOT_INITIALIZED", "INTERNAL_ERROR", "EXECUTION_FAILED", "MAPPING_ERROR")
+_STARTS = "ALLOC_FAILED", "NOT_INITIALIZED", "INTERNAL_ERROR", "EXECUTION_FAILED", "MAPPING_ERROR"
 _CUDA_ERRORS_LATE = "Kernels run behind the program, so the fault may lie in a line before this one. "
 
 
 def explain_cuda_error(crash: CrashFact) -> Blame | None:
-    held = crash.evidence.cuda
-    if held is None or held.kind not in ("address", "launch", "library", "image") or raised_by_the_user(crash):
+    cuda = crash.evidence.cuda
+    if cuda is None or cuda.kind not in ("address", "launch", "library", "image") or raised_by_the_user(crash):
         return None
-    if held.kind == "image":
-        return _other_device(crash, held)
-    short = held.kind == "library" and held.alive and held.free_bytes < _LITTLE
-    if short and held.told.endswith(_STARTS):
-        return _no_memory(crash, held)
-    return explain_lookup(crash, held, 0.85) or _unknown(crash, held)
+    if cuda.kind == "image":
+        return _other_device(crash, cuda)
+    short = cuda.kind == "library" and cuda.alive and cuda.free_bytes < _LITTLE
+    if short and cuda.told.endswith(_STARTS):
+        return _no_memory(crash, cuda)
+    return explain_lookup(crash, cuda, 0.85) or _unknown(crash, cuda)
 
 
-def _no_memory(crash: CrashFact, held: CudaEvidence) -> Blame:
+def _no_memory(crash: CrashFact, cuda: CudaEvidence) -> Blame:
     return Blame(
-        message=f"{held.told} at {place_text(crash.place)} is an out-of-memory error: "
-        f"{bytes_text(held.free_bytes)} of the device's {bytes_text(held.total_bytes)} are free.",
+        message=f"{cuda.told} at {place_text(crash.place)} is an out-of-memory error: "
+        f"{bytes_text(cuda.free_bytes)} of the device's {bytes_text(cuda.total_bytes)} are free.",
         why="The library makes a workspace of its own beside torch's memory, and there was no room for it; it "
         "does not say so.",
         fix="Use a smaller batch, end other programs on the device, or leave the library room: "
         "`torch.cuda.set_per_process_memory_fraction(0.95)` at the start.",
-        where=crash.place,
-        evidence=_told(crash, held, free=bytes_text(held.free_bytes), total=bytes_text(held.total_bytes)),
+        evidence=_told(crash, cuda, free=bytes_text(cuda.free_bytes), total=bytes_text(cuda.total_bytes)),
         confidence=0.9,
     )
 
 
-def _other_device(crash: CrashFact, held: CudaEvidence) -> Blame | None:
-    if not held.capability or held.capability in held.architectures:
+def _other_device(crash: CrashFact, cuda: CudaEvidence) -> Blame | None:
+    if not cuda.capability or cuda.capability in cuda.architectures:
         return None
-    built = ", ".join(held.architectures) or "no GPU"
+    built = ", ".join(cuda.architectures) or "no GPU"
     return Blame(
-        message=f"This torch has no kernels for {held.name} ({held.capability}): it was built for {built}.",
+        message=f"This torch has no kernels for {cuda.name} ({cuda.capability}): it was built for {built}.",
         why="A build holds kernels for a list of architectures only; a device that is older or newer than all "
         "of them cannot run it.",
         fix="Install a build of torch whose list includes the device: choose another CUDA version at "
         "pytorch.org/get-started, or the nightly build for a new device.",
-        where=crash.place,
-        evidence=_told(crash, held, device=f"{held.name} {held.capability}", built=built),
-        confidence=0.97,
+        evidence=_told(crash, cuda, device=f"{cuda.name} {cuda.capability}", built=built),
     )
 
 
-def _unknown(crash: CrashFact, held: CudaEvidence) -> Blame:
+def _unknown(crash: CrashFact, cuda: CudaEvidence) -> Blame:
     """No index out of range and memory left: say so, and how to find the line."""
-    answers = f" The device still answers, with {bytes_text(held.free_bytes)} free." if held.alive else ""
-    dead = "" if held.alive else " Every later call into the GPU fails in this process."
-    late, exact = ("", "") if held.blocking else (_CUDA_ERRORS_LATE, f"{EXACT_LINE[0].upper()}{EXACT_LINE[1:]}. ")
+    answers = f" The device still answers, with {bytes_text(cuda.free_bytes)} free." if cuda.alive else ""
+    dead = "" if cuda.alive else " Every later call into the GPU fails in this process."
+    late, exact = ("", "") if cuda.blocking else (_CUDA_ERRORS_LATE, f"{EXACT_LINE[0].upper()}{EXACT_LINE[1:]}. ")
     return Blame(
-        message=f'The GPU failed with "{held.told}", which showed at {place_text(crash.place)}.',
+        message=f'The GPU failed with "{cuda.told}", which showed at {place_text(crash.place)}.',
         why=f"{late}No index of the last batches that could be read on the CPU is out of range.{answers}{dead}",
         fix=f"{exact}`compute-sanitizer python script.py` names the kernel and the address. Custom and "
         "compiled kernels come first: try without them.",
-        where=crash.place,
-        evidence=_told(crash, held),
+        evidence=_told(crash, cuda),
         confidence=0.6,
     )
 
 
-def _told(crash: CrashFact, held: CudaEvidence, **others: float | str) -> dict[str, float | str]:
-    return {"error": held.told, **others, "line": line_text(crash.place)}
+def _told(crash: CrashFact, cuda: CudaEvidence, **others: float | str) -> dict[str, float | str]:
+    return {"error": cuda.told, **others, "line": line_text(crash.place)}
 
 
-# TD922: an error of the GPU, or of a library on it, that says little by itself.
 class CudaKernelError(CrashCheck):
     """A kernel or a library on the GPU failed with an error code instead of a reason.
 
@@ -627,10 +595,10 @@ _MOVE = re.compile(r"\.cuda\([^()]*\)|\.to\([^()]*\)|device=[\w.\"':]+")
 
 
 def explain_forked_cuda(crash: CrashFact) -> Blame | None:
-    held = crash.evidence.cuda
-    if held is None or held.kind != "fork" or raised_by_the_user(crash):
+    cuda = crash.evidence.cuda
+    if cuda is None or cuda.kind != "fork" or raised_by_the_user(crash):
         return None
-    where = held.worker if held.worker.file else crash.place
+    where = cuda.worker if cuda.worker.file else crash.place
     moves = _MOVE.findall(where.code or "")
     what = f"`{moves[0]}`" if moves else f"`{where.code}`"
     fix = (
@@ -650,7 +618,6 @@ def explain_forked_cuda(crash: CrashFact) -> Blame | None:
     )
 
 
-# TD923: CUDA in a process that was forked from one that uses it.
 class CudaInForkedWorker(CrashCheck):
     """A forked process, mostly a loader's worker, touched CUDA.
 

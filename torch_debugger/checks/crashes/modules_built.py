@@ -6,11 +6,13 @@ from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, a_kind, as_sentence, line_text, place_text
 from torch_debugger.checks.crashes.user_code import (
     Change,
-    Told,
+    Explanation,
     argument_of,
     calls_of,
+    change_argument,
     edited_place,
     line_edit,
+    line_replaced,
     rewritten,
     statement_place,
 )
@@ -46,16 +48,10 @@ def _blame(fact: InitFact, message: str, fix: str, edit: Edit | None, why: str =
 def _missing(fact: InitFact) -> Blame:
     place = fact.place
     message = f"`{fact.cls}.__init__` never calls `super().__init__()`, so {_lacking(fact)}."
-    one_liner = place.code is not None and place.code.startswith("def ")
-    edit = None
-    if place.file and place.line and place.code and not one_liner and not fact.written:
-        edit = Edit(place.file, place.line, place.code, f"super().__init__()\n{place.code}")
-    return _blame(
-        fact,
-        message,
-        f"Put `super().__init__({fact.written})` as the first line of `__init__`, at {place_text(place)}.",
-        edit,
-    )
+    fix = f"Put `super().__init__({fact.written})` as the first line of `__init__`, at {place_text(place)}."
+    one_liner = (place.code or "").startswith("def ")
+    edit = None if one_liner or fact.written else line_replaced(place, f"super().__init__()\n{place.code}")
+    return _blame(fact, message, fix, edit)
 
 
 def _lacking(fact: InitFact) -> str:
@@ -127,8 +123,7 @@ def _misspelt(fact: InitFact) -> Blame:
 def _dataclass(fact: InitFact) -> Blame:
     message = f"`{fact.cls}` is a dataclass: the `__init__` that is made for it does not initialise `{fact.base}`."
     fix = (
-        f"Leave `@dataclass` off `{fact.cls}` and write its `__init__` "
-        "yourself, with `super().__init__()` as the "
+        f"Leave `@dataclass` off `{fact.cls}` and write its `__init__` yourself, with `super().__init__()` as the "
         "first line."
     )
     return _blame(fact, message, fix, None)
@@ -192,8 +187,9 @@ def explain_registration(crash: CrashFact) -> Blame | None:
     )
 
 
-def _kind(crash: CrashFact, fact: RegistrationRefusal) -> Told:
-    message = f"`{fact.name}` of `{fact.owner}` is a {_role(fact)}, and {a_kind(fact.given)} was assigned to it."
+def _kind(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
+    role = f"layer ({fact.held})" if fact.role == "module" and fact.held else fact.role
+    message = f"`{fact.name}` of `{fact.owner}` is a {role}, and {a_kind(fact.given)} was assigned to it."
     place = statement_place(crash)
     if fact.role == "module":
         return message, *_over_a_layer(crash, place, fact)
@@ -203,7 +199,8 @@ def _kind(crash: CrashFact, fact: RegistrationRefusal) -> Told:
     if fact.function == "__setattr__" and equals and "\n" not in code and place.file and place.line:
         edit = Edit(place.file, place.line, code, f"{target} = {wrapper}({value})")
         return message, Change(f"write `{edit.after}` at {place_text(place)}", edit, place), ""
-    wrapped = _wrapped(place, fact.function, wrapper) if fact.given in ("Tensor", "float", "int", "list") else None
+    change = change_argument(place, fact.function, 1, "", f"{wrapper}({{}})", "")
+    wrapped = change.edit if fact.given in ("Tensor", "float", "int", "list") else None
     return message, Change(f"wrap it: `{wrapper}(...)` at {place_text(place)}", wrapped, place), ""
 
 
@@ -217,53 +214,25 @@ def _over_a_layer(crash: CrashFact, place: Place, fact: RegistrationRefusal) -> 
     return Change(text, None, place), why
 
 
-def _role(fact: RegistrationRefusal) -> str:
-    return f"layer ({fact.held})" if fact.role == "module" and fact.held else fact.role
-
-
-def _wrapped(place: Place, function: str, wrapper: str) -> Edit | None:
-    calls = calls_of(place.code or "", function)
-    argument = argument_of(calls[0], 1, "") if len(calls) == 1 else None
-    return rewritten(place, argument.call, argument.replaced(f"{wrapper}({argument.text})")) if argument else None
-
-
-def _whole_numbers(crash: CrashFact, fact: RegistrationRefusal) -> Told:
-    place = statement_place(crash)
+def _whole_numbers(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     message = f"`nn.Parameter` was given a tensor of whole numbers ({fact.given}), which has no gradient."
-    calls = calls_of(place.code or "", "Parameter")
-    argument = argument_of(calls[0], 0, "data") if len(calls) == 1 else None
     why = "A parameter is trained by its gradient, and only floating point tensors have one."
-    if argument is None:
-        return message, Change(f"make it floating point: `.float()` at {place_text(place)}", None, place), why
-    changed = argument.replaced(f"{argument.text}.float()")
+    place = statement_place(crash)
     return (
         message,
-        Change(f"write `{changed}` at {place_text(place)}", rewritten(place, argument.call, changed), place),
+        change_argument(place, "Parameter", 0, "data", "{}.float()", "make it floating point: `.float()`"),
         why,
     )
 
 
-def _no_tensor(crash: CrashFact, fact: RegistrationRefusal) -> Told:
-    place = statement_place(crash)
+def _no_tensor(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     message = f"`nn.Parameter` was given {a_kind(fact.given)} and no tensor."
-    calls = calls_of(place.code or "", "Parameter")
-    argument = argument_of(calls[0], 0, "data") if len(calls) == 1 else None
     pattern = "torch.from_numpy({}).float()" if fact.given == "ndarray" else "torch.tensor({})"
-    if argument is None:
-        return (
-            message,
-            Change(f"make it a tensor: `{pattern.format('...')}` at {place_text(place)}", None, place),
-            "",
-        )
-    changed = argument.replaced(pattern.format(argument.text))
-    return (
-        message,
-        Change(f"write `{changed}` at {place_text(place)}", rewritten(place, argument.call, changed), place),
-        "",
-    )
+    else_do = f"make it a tensor: `{pattern.format('...')}`"
+    return message, change_argument(statement_place(crash), "Parameter", 0, "data", pattern, else_do), ""
 
 
-def _no_module(crash: CrashFact, fact: RegistrationRefusal) -> Told:
+def _no_module(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     """class Net: -> class Net(nn.Module):"""
     asked = "was called" if fact.function == "a call" else f"was asked for `{fact.function}`"
     message = f"An object of `{fact.name}` {asked} like a module, but the class does not derive from `nn.Module`."
@@ -276,7 +245,6 @@ def _no_module(crash: CrashFact, fact: RegistrationRefusal) -> Told:
     return message, Change(f"write `{after}` at {place_text(fact.place)}{rest}", edit, fact.place), why
 
 
-# TD956: a module was given something it cannot hold.
 class NotAModule(CrashCheck):
     """A module was given something it cannot hold, or a name it cannot use.
 
@@ -307,7 +275,7 @@ _MODULES = {
 }  # fmt: skip
 
 
-def explain_entry(crash: CrashFact, fact: RegistrationRefusal) -> Told:
+def explain_entry(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     kind, _, name = fact.given.partition(" ")
     holder = f"nn.{fact.function}" if fact.function != "add_module" else "add_module"
     place = statement_place(crash)
@@ -325,7 +293,7 @@ def explain_entry(crash: CrashFact, fact: RegistrationRefusal) -> Told:
     return message, Change(f"give it modules only, at {place_text(place)}", None, place), ""
 
 
-def _one_by_one(place: Place, kind: str, fact: RegistrationRefusal) -> Told:
+def _one_by_one(place: Place, kind: str, fact: RegistrationRefusal) -> Explanation:
     """nn.Sequential(layers) -> nn.Sequential(*layers)"""
     many = f" of {fact.size} modules" if fact.held == "modules" else ""
     message = f"`nn.Sequential` was given a {kind}{many}, where it takes the modules one by one."
@@ -366,7 +334,7 @@ def _as_module(place: Place, name: str) -> Change:
     return Change(f"write `{module}` instead of `{name}` at {place_text(place)}", None, place)
 
 
-def explain_several(crash: CrashFact, fact: RegistrationRefusal) -> Told:
+def explain_several(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     place = statement_place(crash)
     calls = calls_of(place.code or "", fact.function)
     message = f"`nn.{fact.function}` was given {fact.size} modules one by one, where it takes one list."
@@ -385,14 +353,10 @@ def explain_several(crash: CrashFact, fact: RegistrationRefusal) -> Told:
     )
 
 
-def explain_no_list(crash: CrashFact, fact: RegistrationRefusal) -> Told:
-    place = statement_place(crash)
-    calls = calls_of(place.code or "", fact.function)
-    argument = argument_of(calls[0], 0, "") if len(calls) == 1 else None
+def explain_no_list(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     message = f"`nn.{fact.function}` was given {a_kind(fact.given)}, where it takes a list of modules."
-    after = argument.replaced(f"[{argument.text}]") if argument else f"nn.{fact.function}([...])"
-    edit = rewritten(place, argument.call, after) if argument else None
-    return message, Change(f"write `{after}` at {place_text(place)}", edit, place), ""
+    else_do = f"write `nn.{fact.function}([...])`"
+    return message, change_argument(statement_place(crash), fact.function, 0, "", "[{}]", else_do), ""
 
 
 # Names under which a module cannot take anything: in use, with a dot, or no text.
@@ -403,7 +367,14 @@ def _swap(crash: CrashFact, before: str, after: str) -> Change:
     )
 
 
-def explain_taken(crash: CrashFact, fact: RegistrationRefusal) -> Told:
+def _quoted(crash: CrashFact, name: str, new: str) -> Change | None:
+    """Another name in the place of one that is written as text, in either kind of quotes."""
+    code = statement_place(crash).code or ""
+    quote = next((quote for quote in "'\"" if code.count(f"{quote}{name}{quote}") == 1), None)
+    return _swap(crash, f"{quote}{name}{quote}", f"{quote}{new}{quote}") if quote else None
+
+
+def explain_taken(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     line = f", assigned at {place_text(fact.place)}" if fact.place.file else ""
     kind = fact.held.partition(" ")[0]
     held = "a method of it" if kind == "function" else f"a {kind}{line}"
@@ -417,18 +388,11 @@ def explain_taken(crash: CrashFact, fact: RegistrationRefusal) -> Told:
         text = f"register it only once: take `{assigned}` at {place_text(fact.place)} out"
         return message, Change(text, edit, fact.place), why
     new = f"{fact.name}_"
-    for quote in ("'", '"'):
-        before = f"{quote}{fact.name}{quote}"
-        if (place.code or "").count(before) == 1:
-            return message, _swap(crash, before, f"{quote}{new}{quote}"), why
-    return (
-        message,
-        Change(f"choose another name, `{new}` for example, at {place_text(place)}", None, place),
-        why,
-    )
+    else_do = Change(f"choose another name, `{new}` for example, at {place_text(place)}", None, place)
+    return message, _quoted(crash, fact.name, new) or else_do, why
 
 
-def explain_dotted(crash: CrashFact, fact: RegistrationRefusal) -> Told:
+def explain_dotted(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     message = (
         f"`{fact.name}` cannot be the name of a {fact.role}: it holds a dot."
         if fact.name
@@ -437,18 +401,11 @@ def explain_dotted(crash: CrashFact, fact: RegistrationRefusal) -> Told:
     why = "Dots separate the levels of a model, as in `encoder.0.weight`; a single name has none."
     new = fact.name.replace(".", "_")
     place = statement_place(crash)
-    for quote in ("'", '"'):
-        before = f"{quote}{fact.name}{quote}"
-        if fact.name and (place.code or "").count(before) == 1:
-            return message, _swap(crash, before, f"{quote}{new}{quote}"), why
-    return (
-        message,
-        Change(f"write the name without dots, `{new or 'layer'}`, at {place_text(place)}", None, place),
-        why,
-    )
+    else_do = Change(f"write the name without dots, `{new or 'layer'}`, at {place_text(place)}", None, place)
+    return message, (_quoted(crash, fact.name, new) if fact.name else None) or else_do, why
 
 
-def explain_not_a_name(crash: CrashFact, fact: RegistrationRefusal) -> Told:
+def explain_not_a_name(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     holder = f"nn.{fact.function}" if fact.function == "ModuleDict" else fact.function
     message = f"`{holder}` was given {fact.name}, of type {fact.given}, as a name, which must be text."
     place = statement_place(crash)

@@ -64,7 +64,7 @@ def _blame(crash: CrashFact, fact: ForwardFact, message: str, fix: str, where: P
     return Blame(message, _WHY, fix, where, evidence, 0.98, edit)
 
 
-def _name(fact: ForwardFact) -> str:
+def _name(fact: ForwardFact | ArgumentsFact) -> str:
     return f"`{fact.path}` ({fact.cls})" if fact.path else f"`{fact.cls}`"
 
 
@@ -72,12 +72,7 @@ def _method(fact: ForwardFact, near: MethodFact) -> tuple[str, str, Place, Edit 
     line = place_text(near.place)
     if near.inside == "<module>":
         message = f"{_name(fact)} has no `forward`: the one at {line} stands outside of the class."
-        return (
-            message,
-            f"Indent `{near.place.code}` and its body by one level, into the class.",
-            near.place,
-            None,
-        )
+        return message, f"Indent `{near.place.code}` and its body by one level, into the class.", near.place, None
     if near.inside:
         message = f"{_name(fact)} has no `forward`: the one at {line} stands inside `{near.inside}`."
         fix = f"Move `{near.place.code}` and its body one level out, beside `def {near.inside}`."
@@ -165,10 +160,6 @@ def explain_forward_call(crash: CrashFact) -> Blame | None:
     return None
 
 
-def _forward_calls_name(fact: ArgumentsFact) -> str:
-    return f"`{fact.path}` ({fact.cls})" if fact.path else f"`{fact.cls}`"
-
-
 def _takes(fact: ArgumentsFact) -> str:
     line = f" at {place_text(fact.place)}" if fact.place.file else ""
     names = fact.takes if len(fact.takes) <= _NAMES_SHOWN else (*fact.required, "...")
@@ -192,24 +183,18 @@ def _forward_calls_blame(
 
 
 def _without_self(crash: CrashFact, fact: ArgumentsFact) -> Blame:
-    message = f"`forward` of {_forward_calls_name(fact)} has no `self`: {line_text(fact.place)}"
+    message = f"`forward` of {_name(fact)} has no `self`: {line_text(fact.place)}"
     why = "Python hands the object itself to a method as its first argument."
     written = "forward(self)" if "forward()" in (fact.place.code or "") else "forward(self, "
     before = "forward()" if written == "forward(self)" else "forward("
     edit = line_edit(fact.place, before, written)
     return _forward_calls_blame(
-        crash,
-        fact,
-        message,
-        f"Write `self` as the first argument at {place_text(fact.place)}.",
-        fact.place,
-        edit,
-        why,
+        crash, fact, message, f"Write `self` as the first argument at {place_text(fact.place)}.", fact.place, edit, why
     )
 
 
 def _unknown(crash: CrashFact, fact: ArgumentsFact, name: str) -> Blame:
-    message = f"{_forward_calls_name(fact)} was called with `{name}=`, and {_takes(fact)} has no such argument."
+    message = f"{_name(fact)} was called with `{name}=`, and {_takes(fact)} has no such argument."
     close = difflib.get_close_matches(name, fact.takes, 1, 0.6)
     place = statement_place(crash)
     if not close:
@@ -229,14 +214,13 @@ def _unknown(crash: CrashFact, fact: ArgumentsFact, name: str) -> Blame:
 def _too_few(crash: CrashFact, fact: ArgumentsFact, missing: list[str]) -> Blame:
     got = f"{len(fact.given) + len(fact.keywords)}" if fact.given or fact.keywords else "none"
     message = (
-        f"{_forward_calls_name(fact)} was called without {listed(missing)}: {_takes(fact)} needs "
+        f"{_name(fact)} was called without {listed(missing)}: {_takes(fact)} needs "
         f"{len(fact.required)} arguments and got {got}."
     )
     if fact.caller:
         fix = (
-            f"An `nn.Sequential` hands on one value. Take {_forward_calls_name(fact)} out "
-            f"of `{fact.caller}` and call it yourself "
-            f"with {listed(fact.required)}."
+            f"An `nn.Sequential` hands on one value. Take {_name(fact)} out of `{fact.caller}` and call "
+            f"it yourself with {listed(fact.required)}."
         )
         return _forward_calls_blame(crash, fact, message, fix, crash.place)
     meant = _MEANT.get(fact.cls, "")
@@ -254,9 +238,7 @@ def _or_default(fact: ArgumentsFact, missing: list[str]) -> str:
 
 def _too_many(crash: CrashFact, fact: ArgumentsFact) -> Blame:
     count = "one argument" if len(fact.takes) == 1 else f"{len(fact.takes) or 'no'} arguments"
-    message = (
-        f"{_forward_calls_name(fact)} was called with {len(fact.given)} arguments, and {_takes(fact)} takes {count}."
-    )
+    message = f"{_name(fact)} was called with {len(fact.given)} arguments, and {_takes(fact)} takes {count}."
     if fact.cls == "Sequential":
         fix = (
             "An `nn.Sequential` hands one tensor from layer to layer: join the inputs first, as in "
@@ -269,7 +251,6 @@ def _too_many(crash: CrashFact, fact: ArgumentsFact) -> Blame:
     return _forward_calls_blame(crash, fact, message, fix, crash.place)
 
 
-# TD952: a forward was called with other arguments than it takes.
 class ForwardArguments(CrashCheck):
     """A module was called with other arguments than its `forward` takes.
 
@@ -327,7 +308,11 @@ def _change(crash: CrashFact, fact: ClassUseFact) -> Change:
     if fact.assigned.file:
         return _instantiate(fact)
     named = [name for name in fact.objects if fact.call.startswith(f"{fact.written}(")]
-    place = _call_place(crash, fact)
+    # The whole statement of the call, where it is the one that crashed.
+    whole = statement_place(crash)
+    lines = (whole.code or "").split("\n")
+    inside = whole.file == fact.place.file and whole.line is not None and fact.place.line is not None
+    place = whole if inside and 0 <= (fact.place.line or 0) - (whole.line or 0) < len(lines) else fact.place
     if named and not fact.is_loss and fact.written == fact.cls:
         return respelled(place, fact.call, fact.call.replace(f"{fact.written}(", f"{named[0]}(", 1))
     if not fact.tensors:
@@ -356,20 +341,10 @@ def _instantiate(fact: ClassUseFact) -> Change:
     code = fact.assigned.code or ""
     if fact.needs:
         return Change(
-            f"build an object at {place_text(fact.assigned)}: `{code}({', '.join(fact.needs)})`",
-            None,
-            fact.assigned,
+            f"build an object at {place_text(fact.assigned)}: `{code}({', '.join(fact.needs)})`", None, fact.assigned
         )
     edit = line_edit(fact.assigned, code, f"{code}()") if code.endswith(fact.cls) else None
     return Change(f"write `{code}()` instead of `{code}` at {place_text(fact.assigned)}", edit, fact.assigned)
-
-
-def _call_place(crash: CrashFact, fact: ClassUseFact) -> Place:
-    """The whole statement of the call, where it is the one that crashed."""
-    whole = statement_place(crash)
-    lines = (whole.code or "").split("\n")
-    inside = whole.file == fact.place.file and whole.line is not None and fact.place.line is not None
-    return whole if inside and 0 <= (fact.place.line or 0) - (whole.line or 0) < len(lines) else fact.place
 
 
 def _split(crash: CrashFact, fact: ClassUseFact) -> str | None:
@@ -397,7 +372,6 @@ def _dropout(crash: CrashFact, node: ast.Call, fact: ClassUseFact) -> str | None
     return f"nn.functional.dropout({', '.join(given)}, training=self.training)"
 
 
-# TD957: a module class was used where an object of it is meant.
 class ClassNotObject(CrashCheck):
     """A module class was used where an object of it is meant.
 
@@ -433,7 +407,9 @@ def explain_single_value(crash: CrashFact) -> Blame | None:
     fact = crash.evidence.building.single_value if crash.evidence.building is not None else None
     if fact is None or crash.kind != "ValueError" or len(fact.shape) < 2:
         return None
-    if _built_for(crash) not in (None, fact.shape[1]):
+    settings = crash.layer.settings if crash.layer is not None else {}
+    built_for = settings.get("num_channels", settings.get("num_features"))
+    if built_for not in (None, fact.shape[1]):
         return None  # other channels than the layer has weights for, which would be refused next
     if fact.function == "instance_norm":
         return _single_values_blame(crash, fact, _one_place(crash, fact), _WHY_OTHERS)
@@ -441,15 +417,13 @@ def explain_single_value(crash: CrashFact) -> Blame | None:
         return _single_values_blame(crash, fact, _one_channel(crash, fact), _WHY_OTHERS)
     if fact.shape[0] * math.prod(fact.shape[2:]) != 1:
         return None
-    return _single_values_blame(crash, fact, _one_sample(crash, fact), f"{_SINGLE_VALUES_WHY}.{_pooled(crash, fact)}")
+    # Of an image pooled to one place: with more places left, one sample would have been enough.
+    step = _pooling(crash) if len(fact.shape) > 2 else None
+    pooled = f" {_by(step)}: one place of one sample is left." if step is not None else ""
+    return _single_values_blame(crash, fact, _one_sample(crash, fact), f"{_SINGLE_VALUES_WHY}.{pooled}")
 
 
-def _built_for(crash: CrashFact) -> int | float | str | None:
-    settings = crash.layer.settings if crash.layer is not None else {}
-    return settings.get("num_channels", settings.get("num_features"))
-
-
-def _single_values_blame(crash: CrashFact, fact: SingleValueFact, told: Told, why: str) -> Blame:
+def _single_values_blame(crash: CrashFact, fact: SingleValueFact, told: MessageAndChange, why: str) -> Blame:
     message, change = told
     where = replace(edited_place(crash, change), module=None)
     evidence: dict[str, float | str] = {"input": shape_text(fact.shape)}
@@ -461,7 +435,7 @@ def _single_values_blame(crash: CrashFact, fact: SingleValueFact, told: Told, wh
     return Blame(f"{message}.", why, as_sentence(change.text), where, evidence, 0.97, change.edit)
 
 
-def _one_sample(crash: CrashFact, fact: SingleValueFact) -> Told:
+def _one_sample(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
     mode = "in training mode" if fact.tracks else "and keeps no running statistics"
     got = f"{_single_values_name(crash, fact)} got one value for each channel, {shape_text(fact.shape)}, {mode}"
     entry = model_entry(crash)
@@ -535,14 +509,6 @@ def _skip(crash: CrashFact, entry: Entry | None) -> Change:
     return Change(text, None, call)
 
 
-def _pooled(crash: CrashFact, fact: SingleValueFact) -> str:
-    """Of an image pooled to one place: with more places left, one sample would have been enough."""
-    step = _pooling(crash) if len(fact.shape) > 2 else None
-    if step is None:
-        return ""
-    return f" {_by(step)}: one place of one sample is left."
-
-
 def _by(step: FlowStep) -> str:
     return f"`{step.path}` ({step.kind}) made {shape_text(step.made[0])} of {shape_text(step.given[0])}"
 
@@ -560,7 +526,7 @@ def _pooling(crash: CrashFact) -> FlowStep | None:
     return max(found, key=lambda step: step.depth, default=None)
 
 
-def _one_place(crash: CrashFact, fact: SingleValueFact) -> Told:
+def _one_place(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
     """InstanceNorm works out a spread for each sample and channel, whatever the batch holds."""
     message = f"{_single_values_name(crash, fact)} got one value for each sample and channel, {shape_text(fact.shape)}"
     step = _pooling(crash)
@@ -571,7 +537,7 @@ def _one_place(crash: CrashFact, fact: SingleValueFact) -> Told:
     return f"{message}{by}", Change(text, None, where)
 
 
-def _one_channel(crash: CrashFact, fact: SingleValueFact) -> Told:
+def _one_channel(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
     message = (
         f"{_single_values_name(crash, fact)} got one value for each of its {fact.groups} groups, "
         f"{shape_text(fact.shape)}: {fact.shape[1]} channels in {fact.groups} groups"
@@ -581,7 +547,6 @@ def _one_channel(crash: CrashFact, fact: SingleValueFact) -> Told:
     return message, Change(text, None, where)
 
 
-# TD905: a normalization layer in training mode was given a single value for each channel.
 class BatchOfOne(CrashCheck):
     """A BatchNorm layer in training mode got a batch of one sample, most often the last of a DataLoader.
 
@@ -604,10 +569,10 @@ class BatchOfOne(CrashCheck):
 
 
 # Loops whose last batch holds one sample: the numbers, and how to leave that batch out.
-Told = tuple[str, Change]
+MessageAndChange = tuple[str, Change]
 
 
-def from_loader(source: BatchSource) -> Told:
+def from_loader(source: BatchSource) -> MessageAndChange:
     place = source.place if source.place.file else source.loop
     calls = calls_of(source.place.code or "", "DataLoader")
     call = calls[0] if len(calls) == 1 else ""
@@ -616,7 +581,8 @@ def from_loader(source: BatchSource) -> Told:
     if not call:
         text = f"give the DataLoader `{source.name}` `drop_last=True`, which leaves that batch out"
         return _numbers(source), Change(text, None, place)
-    changed = _dropping(call)
+    written = argument_of(call, 99, "drop_last")
+    changed = written.replaced("True") if written is not None else with_argument(call, "drop_last=True")
     text = f"change `{one_line(call)}` to `{one_line(changed)}` at {place_text(place)}: it leaves that batch out"
     return _numbers(source), Change(text, rewritten(source.place, call, changed), place)
 
@@ -625,11 +591,6 @@ def _numbers(source: BatchSource) -> str:
     whole = source.samples // source.batch_size
     sums = f"{source.samples} samples are {whole} x {source.batch_size} + {source.last}"
     return f"the last batch of `{source.name}` holds {source.last} sample ({sums})"
-
-
-def _dropping(call: str) -> str:
-    written = argument_of(call, 99, "drop_last")
-    return written.replaced("True") if written is not None else with_argument(call, "drop_last=True")
 
 
 def _larger(source: BatchSource, call: str) -> Change:
@@ -643,7 +604,7 @@ def _larger(source: BatchSource, call: str) -> Change:
     return Change(text, None, place)
 
 
-def from_range(source: BatchSource) -> Told:
+def from_range(source: BatchSource) -> MessageAndChange:
     node = ast.parse(source.name, mode="eval").body
     assert isinstance(node, ast.Call)
     first, end, step = (ast.unparse(part) for part in node.args)

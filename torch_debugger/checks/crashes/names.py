@@ -16,7 +16,7 @@ from torch_debugger.checks.crashes.names_of_torch import (
     known_name,
     renamed,
 )
-from torch_debugger.checks.crashes.user_code import Statement, rewritten, statement_of
+from torch_debugger.checks.crashes.user_code import Statement, line_replaced, rewritten, statement_of
 from torch_debugger.records import CrashFact, Edit, Place
 from torch_debugger.records.crash import NameEvidence
 
@@ -54,25 +54,18 @@ def _wrapped(name: NameEvidence, statement: Statement) -> Blame:
 
 def _set_elsewhere(name: NameEvidence, statement: Statement) -> Blame:
     place, attribute = name.place, f"self.{name.asked}"
+    where, edit = statement.line, None
     if name.place_form == "local":
         told = f"{place_text(place)} makes `{name.asked}` as a variable of `__init__`, which is gone when it ends"
-        fix, where, edit = (
-            (f"Write `{attribute} =` at {place_text(place)}."),
-            place,
-            _with_self(place, name.asked),
-        )
+        fix, where, code = f"Write `{attribute} =` at {place_text(place)}.", place, place.code or ""
+        edit = line_replaced(place, f"self.{code}") if code.startswith(f"{name.asked} =") else None
     elif name.place_form == "later":
         told = f"`__init__` sets it only afterwards, at {place_text(place)}"
-        fix, where, edit = (
-            (f"Move {place_text(place)} before {place_text(statement.line)}."),
-            statement.line,
-            None,
-        )
+        fix = f"Move {place_text(place)} before {place_text(statement.line)}."
     else:
         method = name.place_form.partition(" ")[2]
         told = f"only `{method}` sets it, at {place_text(place)}, and that has not run on this object"
         fix = f"Call `{method}()` first, or set `{attribute}` in `__init__`."
-        where, edit = statement.line, None
     return Blame(
         message=f"`{name.owner}` has no `{name.asked}`: {told}.",
         why="An object has the attributes that were assigned to it so far, and no others.",
@@ -82,13 +75,6 @@ def _set_elsewhere(name: NameEvidence, statement: Statement) -> Blame:
         confidence=0.95,
         edit=edit,
     )
-
-
-def _with_self(place: Place, asked: str) -> Edit | None:
-    code = place.code or ""
-    if place.file is None or place.line is None or not code.startswith(f"{asked} ="):
-        return None
-    return Edit(place.file, place.line, code, f"self.{code}")
 
 
 def _misspelled(name: NameEvidence, statement: Statement) -> Blame:
@@ -106,12 +92,12 @@ def _misspelled(name: NameEvidence, statement: Statement) -> Blame:
 
 
 def _evidence(name: NameEvidence, statement: Statement) -> dict[str, float | str]:
-    told: dict[str, float | str] = {
+    evidence: dict[str, float | str] = {
         "asked": name.asked,
         "class": name.lineage[0],
         "line": line_text(statement.line),
     }
-    return told | ({"exist": ", ".join(name.near)} if name.near else {})
+    return evidence | ({"exist": ", ".join(name.near)} if name.near else {})
 
 
 def explain_missing_self(crash: CrashFact) -> Blame | None:
@@ -126,7 +112,6 @@ def explain_missing_self(crash: CrashFact) -> Blame | None:
         fix=f"Write `{name.inner}.{name.asked}` instead of `{name.asked}` at {place_text(statement.line)}.",
         where=statement.line,
         evidence={"asked": name.asked, "line": line_text(statement.line)},
-        confidence=0.97,
         edit=renamed(statement, name.asked, f"{name.inner}.{name.asked}"),
     )
 
@@ -161,13 +146,9 @@ def explain_unknown_variable(crash: CrashFact) -> Blame | None:
 
 
 def _unknown_variables_evidence(name: NameEvidence) -> dict[str, float | str]:
-    known: dict[str, float | str] = {"in scope": ", ".join(name.near)} if name.near and not name.bound else {}
-    known |= {"the loop has": name.loop_name} if name.loop_name else {}
-    return known | ({"assigned at": "; ".join(map(line_text, name.bound))} if name.bound else {})
-
-
-def _meant(name: NameEvidence) -> str:
-    return name.loop_name or (name.near[0] if len(name.near) == 1 and not name.bound else "")
+    evidence: dict[str, float | str] = {"in scope": ", ".join(name.near)} if name.near and not name.bound else {}
+    evidence |= {"the loop has": name.loop_name} if name.loop_name else {}
+    return evidence | ({"assigned at": "; ".join(map(line_text, name.bound))} if name.bound else {})
 
 
 def _like_another(name: NameEvidence) -> tuple[str, str, str] | None:
@@ -230,7 +211,7 @@ def _importable(name: NameEvidence) -> tuple[str, str, str] | None:
 
 
 def _edit(name: NameEvidence, line: Place) -> Edit | None:
-    meant = _meant(name)
+    meant = name.loop_name or (name.near[0] if len(name.near) == 1 and not name.bound else "")
     if meant and (line.code or "").count(name.asked) == 1 and len(name.asked) > 1:
         return rewritten(line, name.asked, meant)
     return None
@@ -259,6 +240,7 @@ def explain_forgotten_import(crash: CrashFact) -> Blame | None:
     if name is None or frame is None or name.form != "variable" or name.inner or name.asked not in IMPORTS:
         return None
     statement, line = statement_of(frame, None), IMPORTS[name.asked]
+    place, at_top = statement.whole, frame.function == "<module>"
     return Blame(
         message=f"`{name.asked}` is used at {place_text(statement.line)} but was never imported.",
         why="Python knows a name only after the line that imports or assigns it has run.",
@@ -266,17 +248,9 @@ def explain_forgotten_import(crash: CrashFact) -> Blame | None:
         where=statement.line,
         evidence={"asked": name.asked, "line": line_text(statement.line)},
         confidence=0.93,
-        edit=_import_here(name, statement.whole.file, frame.function, statement.whole.line, statement.whole.code),
+        # Inside a function the top of the file is the better place.
+        edit=line_replaced(place, f"{line}\n{place.code}") if at_top and "\n" not in (place.code or "") else None,
     )
-
-
-def _import_here(
-    name: NameEvidence, file: str | None, function: str, line: int | None, code: str | None
-) -> Edit | None:
-    """Before the statement, where that is at the top level; inside a function the top is the better place."""
-    if file is None or line is None or not code or function != "<module>" or "\n" in code:
-        return None
-    return Edit(file, line, code, f"{IMPORTS[name.asked]}\n{code}")
 
 
 def explain_old_syntax(crash: CrashFact) -> Blame | None:

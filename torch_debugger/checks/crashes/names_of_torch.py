@@ -10,7 +10,7 @@ from torch_debugger.checks.crashes.user_code import Statement, rewritten, statem
 from torch_debugger.records import CrashFact, Edit
 from torch_debugger.records.crash import NameEvidence
 
-_FORMS = ("attribute", "import", "removed", "called")
+_FORMS = "attribute", "import", "removed", "called"
 
 
 def explain_absent_name(crash: CrashFact) -> Blame | None:
@@ -26,60 +26,6 @@ def explain_absent_name(crash: CrashFact) -> Blame | None:
         return blame_known(name, statement, known)
     if name.form in ("removed", "called"):
         return None
-    return _nearest(name, statement)
-
-
-def known_name(name: NameEvidence) -> Known | None:
-    """By the owner's name, or that of a class it derives from; of a called module by its own."""
-    if name.form == "called" and name.kind == "module":
-        return KNOWN.get(name.owner)
-    return next((KNOWN[key] for owner in name.lineage if (key := f"{owner}.{name.asked}") in KNOWN), None)
-
-
-def blame_known(name: NameEvidence, statement: Statement, known: Known) -> Blame:
-    offered = bool(known.ours) and known.ours.partition(".")[0] in name.ours
-    ours = f" `torch_debugger.{known.ours}` does what was meant." if offered else ""
-    return Blame(
-        message=f"{_told(name)}.",
-        why=f"{known.why}.",
-        fix=f"At {place_text(statement.line)} use {known.instead}.{ours}",
-        where=statement.line,
-        evidence=_evidence(name, statement),
-        confidence=0.97,
-        edit=_known_edit(name, statement, known),
-    )
-
-
-def _known_edit(name: NameEvidence, statement: Statement, known: Known) -> Edit | None:
-    if known.rename:
-        return renamed(statement, name.asked, known.rename)
-    if known.around:
-        return _around(statement, name.asked, known.around)
-    written = f"{name.owner}.{name.asked}"
-    return rewritten(statement.whole, f"{written}(", f"{known.drop_in}(") if known.drop_in else None
-
-
-def _around(statement: Statement, asked: str, function: str) -> Edit | None:
-    """iter(loader).next() -> next(iter(loader))"""
-    found = re.findall(rf"([\w.]+(?:\([\w.]*\))?)\.{asked}\(\)", statement.whole.code or "")
-    if len(found) != 1:
-        return None
-    return rewritten(statement.whole, f"{found[0]}.{asked}()", f"{function}({found[0]})")
-
-
-def _told(name: NameEvidence) -> str:
-    if name.form == "called" and name.kind == "module":
-        return f"`{name.owner}` is a module and cannot be called"
-    if name.form == "removed":
-        return f"`{name.owner}.{name.asked}` is gone"
-    if name.form == "import":
-        return f"There is no `{name.asked}` in `{name.owner}`"
-    private = name.owner.rpartition(".")[2].startswith("_")
-    owner = "A tensor" if name.kind == "tensor" else "That object of torch's" if private else f"`{name.owner}`"
-    return f"{owner} has no `{name.asked}`"
-
-
-def _nearest(name: NameEvidence, statement: Statement) -> Blame | None:
     real = name.near[0] if name.near else ""
     if not real and not name.elsewhere:
         return _nothing_near(name, statement)
@@ -98,6 +44,53 @@ def _nearest(name: NameEvidence, statement: Statement) -> Blame | None:
         confidence=0.95 if len(name.near) < 2 else 0.9,
         edit=edit,
     )
+
+
+def known_name(name: NameEvidence) -> Known | None:
+    """By the owner's name, or that of a class it derives from; of a called module by its own."""
+    if name.form == "called" and name.kind == "module":
+        return KNOWN.get(name.owner)
+    return next((KNOWN[key] for owner in name.lineage if (key := f"{owner}.{name.asked}") in KNOWN), None)
+
+
+def blame_known(name: NameEvidence, statement: Statement, known: Known) -> Blame:
+    offered = bool(known.ours) and known.ours.partition(".")[0] in name.ours
+    ours = f" `torch_debugger.{known.ours}` does what was meant." if offered else ""
+    return Blame(
+        message=f"{_told(name)}.",
+        why=f"{known.why}.",
+        fix=f"At {place_text(statement.line)} use {known.instead}.{ours}",
+        where=statement.line,
+        evidence=_evidence(name, statement),
+        edit=_known_edit(name, statement, known),
+    )
+
+
+def _known_edit(name: NameEvidence, statement: Statement, known: Known) -> Edit | None:
+    if known.rename:
+        return renamed(statement, name.asked, known.rename)
+    if known.around:
+        # iter(loader).next() -> next(iter(loader))
+        found = re.findall(rf"([\w.]+(?:\([\w.]*\))?)\.{name.asked}\(\)", statement.whole.code or "")
+        return (
+            rewritten(statement.whole, f"{found[0]}.{name.asked}()", f"{known.around}({found[0]})")
+            if len(found) == 1
+            else None
+        )
+    written = f"{name.owner}.{name.asked}"
+    return rewritten(statement.whole, f"{written}(", f"{known.drop_in}(") if known.drop_in else None
+
+
+def _told(name: NameEvidence) -> str:
+    if name.form == "called" and name.kind == "module":
+        return f"`{name.owner}` is a module and cannot be called"
+    if name.form == "removed":
+        return f"`{name.owner}.{name.asked}` is gone"
+    if name.form == "import":
+        return f"There is no `{name.asked}` in `{name.owner}`"
+    private = name.owner.rpartition(".")[2].startswith("_")
+    owner = "A tensor" if name.kind == "tensor" else "That object of torch's" if private else f"`{name.owner}`"
+    return f"{owner} has no `{name.asked}`"
 
 
 def _moved(name: NameEvidence, statement: Statement) -> tuple[str, str, Edit | None]:
@@ -143,10 +136,10 @@ def renamed(statement: Statement, before: str, after: str) -> Edit | None:
 
 
 def _evidence(name: NameEvidence, statement: Statement) -> dict[str, float | str]:
-    told: dict[str, float | str] = {"asked": name.asked, "of": name.owner, "line": line_text(statement.line)}
+    evidence: dict[str, float | str] = {"asked": name.asked, "of": name.owner, "line": line_text(statement.line)}
     if name.near:
-        told["exist"] = ", ".join(name.near)
-    return told | {"torch": name.version}
+        evidence["exist"] = ", ".join(name.near)
+    return evidence | {"torch": name.version}
 
 
 # Keywords that a function of torch's does not take, and things of a tensor that are used the wrong way.
@@ -158,21 +151,24 @@ def explain_absent_keyword(crash: CrashFact) -> Blame | None:
     if name is None or frame is None or name.form != "keyword":
         return None
     statement = statement_of(frame, None)
-    known = _invented(name)
+    owners = (name.owner, *name.lineage)
+    known = next((INVENTED_KEYWORDS[owner] for owner in owners if owner in INVENTED_KEYWORDS), None)
     if known is not None:
         return _of_a_known_call(name, statement, known)
-    real = _real(name)
+    # The keyword that was meant: another word for it, else one that is spelled alike.
+    synonyms = [word for word in SYNONYMS.get(name.asked, ()) if word in name.keywords]
+    real = (synonyms or list(name.near) or [""])[0]
     return _blame(name, statement, real)
-
-
-def _invented(name: NameEvidence) -> Known | None:
-    owners = (name.owner, *name.lineage)
-    return next((INVENTED_KEYWORDS[owner] for owner in owners if owner in INVENTED_KEYWORDS), None)
 
 
 def _of_a_known_call(name: NameEvidence, statement: Statement, known: Known) -> Blame:
     told = blame_known(name, statement, known)
     refused = " and ".join(f"`{word}`" for word in name.refused)
+    edit = (
+        rewritten(statement.whole, f"{name.owner}(", f"{known.drop_in}(")
+        if known.drop_in
+        else _without(statement, name.refused)
+    )
     return Blame(
         message=f"`{name.owner}` takes no {refused}.",
         why=told.why,
@@ -180,14 +176,8 @@ def _of_a_known_call(name: NameEvidence, statement: Statement, known: Known) -> 
         where=told.where,
         evidence=told.evidence,
         confidence=told.confidence,
-        edit=_in_other_form(statement, name, known),
+        edit=edit,
     )
-
-
-def _in_other_form(statement: Statement, name: NameEvidence, known: Known) -> Edit | None:
-    if known.drop_in:
-        return rewritten(statement.whole, f"{name.owner}(", f"{known.drop_in}(")
-    return _without(statement, name.refused)
 
 
 def _without(statement: Statement, refused: tuple[str, ...]) -> Edit | None:
@@ -197,12 +187,6 @@ def _without(statement: Statement, refused: tuple[str, ...]) -> Edit | None:
     for word in refused:
         changed = re.sub(rf",?\s*\b{word}\s*=\s*[\w.]+", "", changed, count=1)
     return rewritten(statement.whole, code, changed.replace("(, ", "(")) if "\n" not in code else None
-
-
-def _real(name: NameEvidence) -> str:
-    """The keyword that was meant: another word for it, else one that is spelled alike."""
-    synonyms = [word for word in SYNONYMS.get(name.asked, ()) if word in name.keywords]
-    return (synonyms or list(name.near) or [""])[0]
 
 
 def _blame(name: NameEvidence, statement: Statement, real: str) -> Blame:
@@ -217,11 +201,7 @@ def _blame(name: NameEvidence, statement: Statement, real: str) -> Blame:
         why="Its arguments were looked up in the torch that runs here.",
         fix=fix,
         where=statement.line,
-        evidence={
-            "asked": name.asked,
-            "taken": taken.replace("`", "") + more,
-            "line": line_text(statement.line),
-        },
+        evidence={"asked": name.asked, "taken": taken.replace("`", "") + more, "line": line_text(statement.line)},
         confidence=0.96 if real else 0.92,
         edit=_renaming(statement, name.asked, real) if real else None,
     )
@@ -272,7 +252,6 @@ def explain_wrong_use(crash: CrashFact) -> Blame | None:
         fix=fix,
         where=statement.line,
         evidence={"asked": asked, "line": line_text(statement.line)},
-        confidence=0.97,
         edit=edit,
     )
 
@@ -289,7 +268,6 @@ def explain_indexed_number(crash: CrashFact) -> Blame | None:
         fix=f"Write `{name.owner}.item()` instead of `{name.asked}` at {place_text(statement.line)}.",
         where=statement.line,
         evidence={"asked": name.asked, "line": line_text(statement.line)},
-        confidence=0.97,
         edit=rewritten(statement.whole, name.asked, f"{name.owner}.item()"),
     )
 
@@ -332,9 +310,8 @@ KNOWN = {
     ),
     "torch.cuda.memory.snapshot": Known(
         INVENTED,
-        "`torch.cuda.memory_stats()` for totals; `torch.cuda.memory_snapshot()` lists the allocator's "
-        "segments, "
-        "and `torch.cuda.memory._dump_snapshot(\"mem.pickle\")` writes them for pytorch.org/memory_viz",
+        "`torch.cuda.memory_stats()` for totals; `torch.cuda.memory_snapshot()` lists the allocator's segments, and "
+        "`torch.cuda.memory._dump_snapshot(\"mem.pickle\")` writes them for pytorch.org/memory_viz",
         ours="memory.snapshot",
     ),
     "torch.cuda.snapshot": Known(
@@ -343,8 +320,7 @@ KNOWN = {
     ),
     "torch.cuda.memory_snapshot().stats": Known(
         "The snapshot is a plain list of the allocator's segments",
-        "`torch.cuda.memory_stats()`, a dictionary of totals, or `torch.cuda.memory_summary()`, a table to "
-        "print",
+        "`torch.cuda.memory_stats()`, a dictionary of totals, or `torch.cuda.memory_summary()`, a table to print",
         ours="memory.snapshot",
     ),
     # linear algebra, since 1.9
@@ -370,21 +346,18 @@ KNOWN = {
     ),
     "torch.ifft": Known(REMOVED, "`torch.fft.ifft(x)` (`ifft2`, `ifftn`); it takes a complex tensor"),
     "torch.fft": Known(
-        "Since PyTorch 1.8 it is a "
-        "module", "`torch.fft.fft(x)` (`fft2`, `fftn`), on a complex tensor or a real one"
+        "Since PyTorch 1.8 it is a module", "`torch.fft.fft(x)` (`fft2`, `fftn`), on a complex tensor or a real one"
     ),
     # modules that went
     "torch.utils.ffi": Known(REMOVED, "`torch.utils.cpp_extension`: C++ and CUDA extensions took its place"),
     "torch._six": Known(
         REMOVED,
-        "Python itself: `str` for `string_classes`, `collections.abc` for `container_abcs`, `math.inf` for "
-        "`inf`",
+        "Python itself: `str` for `string_classes`, `collections.abc` for `container_abcs`, `math.inf` for `inf`",
     ),
     "torch.utils.trainer": Known(REMOVED, "a loop of your own"),
     "torch.legacy": Known(REMOVED, "`torch.nn`"),
     "torch.nn.backends": Known(REMOVED, "`torch.nn.functional`"),
-    "torch.Variable": Known("Since PyTorch 0.4 tensors do that "
-                            "themselves", "the tensor itself, without a wrapper"),
+    "torch.Variable": Known("Since PyTorch 0.4 tensors do that themselves", "the tensor itself, without a wrapper"),
     "torch.no_gradient": Known(INVENTED, "`torch.no_grad`", rename="no_grad"),
     # names of other libraries
     "torch.to_tensor": Known(INVENTED, "`torch.tensor` or `torch.from_numpy`", rename="tensor"),
@@ -409,8 +382,7 @@ KNOWN = {
                                  "size", "`torch.cat([x, y])`, or a list and `torch.stack` at the end"),
     "torch.Tensor.get_shape": Known("It is a name of TensorFlow", "`x.shape`"),
     "torch.Tensor.expand_dims": Known(NUMPY, "`x.unsqueeze(dim)`", rename="unsqueeze"),
-    "torch.Tensor.assign": Known("It is a name of "
-                                 "TensorFlow", "`x.copy_(y)` under `torch.no_grad()`", rename="copy_"),
+    "torch.Tensor.assign": Known("It is a name of TensorFlow", "`x.copy_(y)` under `torch.no_grad()`", rename="copy_"),
     "torch.Tensor.zero_grad": Known(
         "Only modules and optimizers have it", "`x.grad = None`, or `x.grad.zero_()` where there is one"
     ),
@@ -419,8 +391,7 @@ KNOWN = {
     "torch.Tensor.to_numpy": Known("It is a name of pandas", "`x.detach().cpu().numpy()`"),
     "torch.Tensor.step": Known("Optimizers make the step", "`optimizer.step()`"),
     # optimizers, modules and loaders
-    "torch.optim.Optimizer.backward": Known("The loss has the graph", "`loss.backward()`, then "
-                                                                      "`optimizer.step()`"),
+    "torch.optim.Optimizer.backward": Known("The loss has the graph", "`loss.backward()`, then `optimizer.step()`"),
     "torch.optim.Optimizer.minimize": Known(
         "It is a name of TensorFlow", "`optimizer.zero_grad()`, `loss.backward()`, `optimizer.step()`"
     ),
@@ -428,12 +399,9 @@ KNOWN = {
     "torch.optim.Optimizer.lr": Known(
         "Each parameter group has its own", '`optimizer.param_groups[0]["lr"]`'
     ),
-    "torch.optim.Optimizer.get_lr": Known("Each parameter group has its "
-                                          "own", '`optimizer.param_groups[0]["lr"]`'),
-    "torch.nn.Module.fit": Known(KERAS, "a training loop: forward, loss, `loss.backward()`, "
-                                        "`optimizer.step()`"),
-    "torch.nn.Module.predict": Known(KERAS, "the call `model(x)`, under `torch.no_grad()` and after "
-                                            "`model.eval()`"),
+    "torch.optim.Optimizer.get_lr": Known("Each parameter group has its own", '`optimizer.param_groups[0]["lr"]`'),
+    "torch.nn.Module.fit": Known(KERAS, "a training loop: forward, loss, `loss.backward()`, `optimizer.step()`"),
+    "torch.nn.Module.predict": Known(KERAS, "the call `model(x)`, under `torch.no_grad()` and after `model.eval()`"),
     "torch.nn.Module.summary": Known(KERAS, "`print(model)`"),
     "torch.nn.Module.evaluate": Known(KERAS, "`model.eval()` and a loop over the data under `torch.no_grad()`"),
     "torch.nn.Module.save": Known(KERAS, "`torch.save(model.state_dict(), path)`"),
@@ -446,8 +414,7 @@ KNOWN = {
         "A module may have parameters on several devices", "`next(model.parameters()).device`"
     ),
     "torch.nn.Module.backward": Known("The loss has the graph", "`loss.backward()`"),
-    "torch.nn.Module.shape": Known("Only tensors have a "
-                                   "shape", "the shape of what it returns: `model(x).shape`"),
+    "torch.nn.Module.shape": Known("Only tensors have a shape", "the shape of what it returns: `model(x).shape`"),
     "torch.utils.data.dataloader._BaseDataLoaderIter.next": Known(
         "Since Python 3 iterators have no such method", "`next(iterator)`", around="next"
     ),
@@ -504,8 +471,7 @@ IMPORTS = {
     "SummaryWriter": "from torch.utils.tensorboard import SummaryWriter",
     "autocast": "from torch.amp import autocast", "GradScaler": "from torch.amp import GradScaler",
     "Variable": "from torch.autograd import Variable", "torch_debugger": "import torch_debugger",
-    "DDP": "from torch.nn.parallel import DistributedDataParallel as "
-           "DDP", "dist": "import torch.distributed as dist",
+    "DDP": "from torch.nn.parallel import DistributedDataParallel as DDP", "dist": "import torch.distributed as dist",
     "lr_scheduler": "from torch.optim import lr_scheduler",
     "pad_sequence": "from torch.nn.utils.rnn import pad_sequence", "plt": "import matplotlib.pyplot as plt",
 }  # fmt: skip
@@ -516,13 +482,11 @@ PACKAGES = {
     "torchaudio": "`pip install torchaudio`, in the version that goes with this torch",
     "torchmetrics": "`pip install torchmetrics`",
     "torchinfo": "`pip install torchinfo`",
-    "torchsummary": "`pip install torchinfo` and `from torchinfo import summary`: torchsummary is no longer "
-                    "maintained",
+    "torchsummary": "`pip install torchinfo` and `from torchinfo import summary`: torchsummary is no longer maintained",
     "tensorboard": "`pip install tensorboard`",
     "tensorboardX": "`pip install tensorboardX`, or `from torch.utils.tensorboard import SummaryWriter`",
-    "torchtext": "plain Python and `torch.nn.utils.rnn.pad_sequence`: torchtext is no longer developed, and "
-                 "its "
-    "`legacy` part went in version 0.12",
+    "torchtext": "plain Python and `torch.nn.utils.rnn.pad_sequence`: torchtext is no longer developed, and its "
+                 "`legacy` part went in version 0.12",
     "pytorch_lightning": "`pip install pytorch-lightning`, or `lightning` under its newer name",
     "lightning": "`pip install lightning`",
     "apex": "`torch.amp.autocast` and `torch.amp.GradScaler`: what apex.amp did is part of torch",

@@ -11,7 +11,7 @@ from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, a_kind, as_sentence, line_text, place_text
 from torch_debugger.checks.crashes.user_code import (
     Change,
-    Told,
+    Explanation,
     argument_of,
     calls_of,
     edited_place,
@@ -30,20 +30,18 @@ _WHY = (
     "A scheduler changes the learning rates that an optimizer holds; it is "
     "built from the optimizer and stepped after it."
 )
-_LENGTHS = ("T_max", "total_iters", "total_steps")
+_LENGTHS = "T_max", "total_iters", "total_steps"
 
 
 def explain_scheduler(crash: CrashFact) -> Blame | None:
     fact = crash.evidence.building.scheduler if crash.evidence.building is not None else None
     if fact is None:
         return None
-    if fact.fault in ("too many steps", "no length", "whole number"):
-        return explain_cycle_length(crash, fact)
     explain = {
         "no metric": _no_metric, "no optimizer": _no_optimizer, "missing": _missing, "milestones": _milestones,
-        "lambdas": _lambdas, "factor": _factor, "stranger": _stranger, "count": _count, "last "
-            "epoch": _last_epoch,
+        "lambdas": _lambdas, "factor": _factor, "stranger": _stranger, "count": _count, "last epoch": _last_epoch,
         "step arguments": _step_arguments, "metrics": _metrics, "mode": _mode, "step size": _step_size,
+        "too many steps": _too_many, "no length": _no_length, "whole number": _whole_number,
     }.get(fact.fault)  # fmt: skip
     told = explain(crash, fact) if explain is not None else None
     if told is None:
@@ -55,7 +53,7 @@ def explain_scheduler(crash: CrashFact) -> Blame | None:
     return Blame(message, why or _WHY, as_sentence(change.text), where, evidence, 0.97, change.edit)
 
 
-SchedulerTold = tuple[str, str, Change]
+SchedulerExplanation = tuple[str, str, Change]
 
 
 def _rewrite(crash: CrashFact, kind: str, position: int, keyword: str, after: str) -> Change:
@@ -70,7 +68,7 @@ def _rewrite(crash: CrashFact, kind: str, position: int, keyword: str, after: st
     return Change(text, rewritten(place, argument.call, changed), place)
 
 
-def _no_metric(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _no_metric(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     place = statement_place(crash)
     owner = re.search(r"([\w.]+)\.step\(\)", place.code or "")
     name = owner[1] if owner else "scheduler"
@@ -85,12 +83,12 @@ def _no_metric(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
     )
 
 
-def _no_optimizer(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _no_optimizer(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = f"{fact.kind} was given {a_kind(fact.given)} where it takes the optimizer."
     return message, "", _rewrite(crash, fact.kind, 0, "optimizer", fact.optimizer or "optimizer")
 
 
-def _missing(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _missing(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = f"{fact.kind} was built without `{fact.given}`."
     place = statement_place(crash)
     calls = calls_of(place.code or "", fact.kind)
@@ -112,22 +110,18 @@ def _missing(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
     )
 
 
-def _milestones(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _milestones(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = f"MultiStepLR was given {fact.given} as its milestones, where it takes a list of epochs."
     why = "The learning rate is multiplied by `gamma` at each epoch of the list."
     place = statement_place(crash)
     both = re.search(rf"({re.escape(fact.given)}, {fact.numbers.get('second', -1)})\b", place.code or "")
     if both:
         edit = line_edit(place, both[1], f"[{both[1]}]") if "\n" not in (place.code or "") else None
-        return (
-            message,
-            why,
-            Change(f"put them into one list: `[{both[1]}]` at {place_text(place)}", edit, place),
-        )
+        return message, why, Change(f"put them into one list: `[{both[1]}]` at {place_text(place)}", edit, place)
     return message, why, _rewrite(crash, fact.kind, 1, "milestones", f"[{fact.given}]")
 
 
-def _lambdas(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _lambdas(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     functions, groups = fact.numbers["functions"], fact.numbers["groups"]
     message = (
         f"{fact.kind} was given {functions} functions, and the optimizer has {groups} "
@@ -140,14 +134,14 @@ def _lambdas(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
     return message, why, Change(text, None, crash.place)
 
 
-def _factor(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _factor(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = f"{fact.kind} was given the number {fact.given}, where it takes a function of the epoch."
     after = f"lambda epoch: {fact.given}{' ** epoch' if fact.kind == 'LambdaLR' else ''}"
     why = "The function gets the number of the epoch and returns the factor for the learning rate."
     return message, why, _rewrite(crash, fact.kind, 1, "lr_lambda", after)
 
 
-def _stranger(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _stranger(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = (
         f"{fact.kind} was given schedulers of different optimizers: number "
         f"{fact.numbers['index']}, a {fact.given}, has another one."
@@ -157,7 +151,7 @@ def _stranger(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
     return message, why, Change(text, None, crash.place)
 
 
-def _count(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _count(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     many, points = fact.numbers["schedulers"], fact.numbers["milestones"]
     message = (
         f"{fact.kind} was given {many} schedulers and {points} milestones; {many} schedulers "
@@ -168,14 +162,12 @@ def _count(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
         message,
         why,
         Change(
-            f"give it {many - 1} milestone{'s' if many != 2 else ''} at {place_text(crash.place)}",
-            None,
-            crash.place,
+            f"give it {many - 1} milestone{'s' if many != 2 else ''} at {place_text(crash.place)}", None, crash.place
         ),
     )
 
 
-def _last_epoch(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _last_epoch(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = (
         f"{fact.kind} was told to go on from epoch {fact.numbers['last_epoch']}, "
         "but the optimizer is new and has no `initial_lr`."
@@ -192,7 +184,7 @@ def _last_epoch(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
     return message, why, Change(text, edit, place)
 
 
-def _step_arguments(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _step_arguments(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = (
         f"`step` of {fact.kind} was given {fact.numbers['given']} arguments; it counts epochs by itself and takes none."
     )
@@ -210,21 +202,21 @@ def _tree(place: Place) -> ast.AST:
         return ast.Module([], [])
 
 
-def _metrics(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _metrics(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = f"{fact.kind} was stepped with a {fact.given}, where it takes one number."
     why = f"{fact.kind} compares the number with the best one so far."
     text = f"give it the mean, `sum(losses) / len(losses)`, at {place_text(crash.place)}"
     return message, why, Change(text, None, crash.place)
 
 
-def _mode(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _mode(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = f"{fact.kind} was given the mode {fact.given}; it knows 'min' and 'max'."
     why = "'min' is for a loss, which falls; 'max' is for an accuracy, which rises."
     better = '"max"' if "acc" in fact.given else '"min"'
     return message, why, _rewrite(crash, fact.kind, 1, "mode", better)
 
 
-def _step_size(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerTold:
+def _step_size(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     message = f"{fact.kind} was built with step_size = 0: the rate would fall every 0 epochs."
     line = place_text(fact.place) if fact.place.file else "the line that builds it"
     return (
@@ -256,29 +248,21 @@ class SchedulerCall(CrashCheck):
 
 
 # OneCycleLR and its like must know how many steps there will be: epochs x batches.
-_CYCLE_LENGTHS_WHY = (
-    "{kind} plans the whole curve in advance: its length is the number of times `step()` will be called."
-)
 
 
-def explain_cycle_length(crash: CrashFact, fact: SchedulerRefusal) -> Blame | None:
-    told = {"too many steps": _too_many, "no length": _no_length, "whole number": _whole_number}[fact.fault]
-    message, change = told(crash, fact)
-    evidence: dict[str, float | str] = {"line": line_text(crash.place)}
-    evidence |= {name: float(number) for name, number in fact.numbers.items()}
-    place = edited_place(crash, change)
-    why = _CYCLE_LENGTHS_WHY.format(kind=fact.kind)
-    return Blame(message, why, as_sentence(change.text), place, evidence, 0.97, change.edit)
+def _length_why(fact: SchedulerRefusal) -> str:
+    return f"{fact.kind} plans the whole curve in advance: its length is the number of times `step()` will be called."
 
 
-def _too_many(crash: CrashFact, fact: SchedulerRefusal) -> tuple[str, Change]:
+def _too_many(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     total, batches, epochs = (fact.numbers.get(name, 0) for name in ("total_steps", "batches", "epochs"))
     message = f"{fact.kind} was built for {total} steps and was stepped once more"
     if epochs and batches and epochs * batches > total:
         message += f": {epochs} epochs x {batches} batches are {epochs * batches} steps"
-        return f"{message}.", _longer(fact, epochs, batches)
-    text = f"give it `total_steps=` the number of all steps, epochs x batches, at {_line(crash, fact)}"
-    return f"{message}.", Change(text, None, fact.place)
+        return f"{message}.", _length_why(fact), _longer(fact, epochs, batches)
+    line = place_text(fact.place if fact.place.file else crash.place)
+    text = f"give it `total_steps=` the number of all steps, epochs x batches, at {line}"
+    return f"{message}.", _length_why(fact), Change(text, None, fact.place)
 
 
 def _longer(fact: SchedulerRefusal, epochs: int, batches: int) -> Change:
@@ -315,30 +299,28 @@ def _counted(fact: SchedulerRefusal, name: str, after: str, sums: str) -> Change
     return Change(text, rewritten(fact.counted, made[0], f"{name} = {after}"), fact.counted)
 
 
-def _line(crash: CrashFact, fact: SchedulerRefusal) -> str:
-    return place_text(fact.place if fact.place.file else crash.place)
-
-
-def _no_length(crash: CrashFact, fact: SchedulerRefusal) -> tuple[str, Change]:
+def _no_length(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     place = statement_place(crash)
     calls = calls_of(place.code or "", fact.kind)
     message = f"{fact.kind} was not told how many steps there will be."
+    change = Change(f"give it `epochs=` and `steps_per_epoch=len(loader)` at {place_text(place)}", None, place)
     if fact.given and "epochs" in fact.numbers and len(calls) == 1:
         changed = with_argument(calls[0], f"epochs={fact.numbers['epochs']}, steps_per_epoch=len({fact.given})")
-        return message, Change(f"write `{changed}` at {place_text(place)}", rewritten(place, calls[0], changed), place)
-    return message, Change(f"give it `epochs=` and `steps_per_epoch=len(loader)` at {place_text(place)}", None, place)
+        change = Change(f"write `{changed}` at {place_text(place)}", rewritten(place, calls[0], changed), place)
+    return message, _length_why(fact), change
 
 
-def _whole_number(crash: CrashFact, fact: SchedulerRefusal) -> tuple[str, Change]:
+def _whole_number(crash: CrashFact, fact: SchedulerRefusal) -> SchedulerExplanation:
     name, _, value = fact.given.partition("=")
     place = statement_place(crash)
     message = f"{fact.kind} was given {name} = {value}, which is no whole number."
     calls = calls_of(place.code or "", fact.kind)
     argument = argument_of(calls[0], 99, name) if len(calls) == 1 else None
-    if argument is None:
-        return message, Change(f"give a whole number for {name}", None, place)
-    after = argument.replaced(_rounded_up(argument.text) if float(value) >= 1 else "1")
-    return message, Change(f"write `{after}` at {place_text(place)}", rewritten(place, argument.call, after), place)
+    change = Change(f"give a whole number for {name}", None, place)
+    if argument is not None:
+        after = argument.replaced(_rounded_up(argument.text) if float(value) >= 1 else "1")
+        change = Change(f"write `{after}` at {place_text(place)}", rewritten(place, argument.call, after), place)
+    return message, _length_why(fact), change
 
 
 def _rounded_up(text: str) -> str:
@@ -365,15 +347,12 @@ def explain_scaler(crash: CrashFact) -> Blame | None:
     if fact is None or fact.fault not in _FAULTS:
         return None
     message, change, why = _FAULTS[fact.fault](crash, fact)
-    evidence: dict[str, float | str] = {
-        "line": line_text(crash.place),
-        "called": f"{fact.scaler}.{fact.method}",
-    }
+    evidence: dict[str, float | str] = {"line": line_text(crash.place), "called": f"{fact.scaler}.{fact.method}"}
     where = edited_place(crash, change)
     return Blame(message, why or _SCALER_CALLS_WHY, as_sentence(change.text), where, evidence, 0.97, change.edit)
 
 
-def _nothing_scaled(crash: CrashFact, fact: ScalerRefusal) -> Told:
+def _nothing_scaled(crash: CrashFact, fact: ScalerRefusal) -> Explanation:
     message = f"`{fact.scaler}.{fact.method}` was called, but `{fact.scaler}` has not scaled any loss."
     loss = re.search(r"([\w.]+)\.backward\(", fact.place.code or "")
     name = loss[1] if loss else "loss"
@@ -384,7 +363,7 @@ def _nothing_scaled(crash: CrashFact, fact: ScalerRefusal) -> Told:
     return message, Change(written, edit, where), ""
 
 
-def _unscaled_twice(crash: CrashFact, fact: ScalerRefusal) -> Told:
+def _unscaled_twice(crash: CrashFact, fact: ScalerRefusal) -> Explanation:
     before = f" at {place_text(fact.place)}" if fact.place.file else ""
     message = f"`{fact.scaler}.unscale_({fact.optimizer})` was called a second time since the last update."
     text = f"call it once a step, after the last backward pass: keep the one{before} and drop this one"
@@ -396,13 +375,13 @@ def _unscaled_twice(crash: CrashFact, fact: ScalerRefusal) -> Told:
     return message, Change(text, None, statement_place(crash)), ""
 
 
-def _unscaled_after_step(crash: CrashFact, fact: ScalerRefusal) -> Told:
+def _unscaled_after_step(crash: CrashFact, fact: ScalerRefusal) -> Explanation:
     message = f"`{fact.scaler}.unscale_({fact.optimizer})` was called after `{fact.scaler}.step({fact.optimizer})`."
     text = f"move it up, in front of `{fact.scaler}.step({fact.optimizer})`; a clip belongs between the two"
     return message, Change(text, None, statement_place(crash)), ""
 
 
-def _not_updated(crash: CrashFact, fact: ScalerRefusal) -> Told:
+def _not_updated(crash: CrashFact, fact: ScalerRefusal) -> Explanation:
     place = statement_place(crash)
     message = f"`{fact.scaler}.step({fact.optimizer})` was called a second time without `{fact.scaler}.update()`."
     if fact.updated:
@@ -415,7 +394,7 @@ def _not_updated(crash: CrashFact, fact: ScalerRefusal) -> Told:
     return message, Change(text, edit, place), ""
 
 
-def _half_gradients(crash: CrashFact, fact: ScalerRefusal) -> Told:
+def _half_gradients(crash: CrashFact, fact: ScalerRefusal) -> Explanation:
     message = f"`{fact.scaler}` cannot unscale the gradients of `{fact.optimizer}`: they are float16."
     text = (
         "keep the weights in float32 (no `model.half()`, no `model.to(torch.float16)`) and run the forward "
@@ -424,7 +403,7 @@ def _half_gradients(crash: CrashFact, fact: ScalerRefusal) -> Told:
     return message, Change(text, None, statement_place(crash)), _WIDE
 
 
-def _no_gradients(crash: CrashFact, fact: ScalerRefusal) -> Told:
+def _no_gradients(crash: CrashFact, fact: ScalerRefusal) -> Explanation:
     message = f"`{fact.scaler}.step({fact.optimizer})` found no gradient in any parameter of `{fact.optimizer}`."
     text = (
         f"call `{fact.scaler}.scale(loss).backward()` before it, `zero_grad()` not in between, and make "
@@ -433,7 +412,7 @@ def _no_gradients(crash: CrashFact, fact: ScalerRefusal) -> Told:
     return message, Change(text, None, statement_place(crash)), ""
 
 
-def _not_stepped(crash: CrashFact, fact: ScalerRefusal) -> Told:
+def _not_stepped(crash: CrashFact, fact: ScalerRefusal) -> Explanation:
     message = f"`{fact.scaler}.update()` was called, but no optimizer has stepped through `{fact.scaler}`."
     step = re.search(r"([\w.]+)\.step\(\)", fact.place.code or "")
     if step is None:
@@ -444,7 +423,7 @@ def _not_stepped(crash: CrashFact, fact: ScalerRefusal) -> Told:
     return message, Change(text, line_edit(fact.place, step[0], after), fact.place), ""
 
 
-_FAULTS: dict[str, Callable[[CrashFact, ScalerRefusal], Told]] = {
+_FAULTS: dict[str, Callable[[CrashFact, ScalerRefusal], Explanation]] = {
     "nothing scaled": _nothing_scaled,
     "unscaled twice": _unscaled_twice,
     "unscaled after step": _unscaled_after_step,
@@ -455,7 +434,6 @@ _FAULTS: dict[str, Callable[[CrashFact, ScalerRefusal], Told]] = {
 }
 
 
-# TD966: the methods of a GradScaler were called in the wrong order, or on the wrong things.
 class GradScalerCall(CrashCheck):
     """The methods of a GradScaler were called in the wrong order, twice, or on gradients it cannot take.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import difflib
 import os
 import re
@@ -15,7 +16,7 @@ from torch_debugger.records.crash_loading import ChildEvidence, GroupEvidence, R
 
 # A process group that could not be set up: its port, its environment, its backend, its ranks.
 _DISTRIBUTED = "torch/distributed/"
-_NEEDED = ("RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT")
+_NEEDED = "RANK", "WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT"
 _ALONE = {"RANK": "0", "WORLD_SIZE": "1", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "1",
           "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": "29500"}  # fmt: skip
 
@@ -32,7 +33,6 @@ def explain_port(crash: CrashFact) -> Blame | None:
         why="Rank 0 listens on MASTER_PORT, and the other processes meet it there. A port has one listener.",
         fix=f"Choose another port for MASTER_PORT (or in init_method), or end what holds this one.{free} "
         f"`torchrun --standalone {script_name(crash.place)}` finds a free port by itself.",
-        where=crash.place,
         evidence={"port": float(port), **_holder(group), "line": line_text(crash.place)},
         confidence=0.97 if group.holder else 0.88,
     )
@@ -59,7 +59,6 @@ def explain_environment(crash: CrashFact) -> Blame | None:
         why="`torchrun` sets these variables for each process that it starts; `python` does not.",
         fix=f"Start it with `torchrun --nproc-per-node=1 {script_name(crash.place)}`. To run one process by "
         f"hand, write before the call: {lines}.",
-        where=crash.place,
         evidence={**group.environment, "not set": ", ".join(unset), "line": line_text(crash.place)},
         confidence=0.97 if _is_live(crash) else 0.85,
     )
@@ -82,7 +81,6 @@ def explain_variable(crash: CrashFact) -> Blame | None:
         why=f"`torchrun` sets {name} for each process that it starts; `python` does not.",
         fix=f"Start it with `torchrun --nproc-per-node=1 {script_name(crash.place)}`, or let it run alone as "
         f"well: write `{instead}`.",
-        where=crash.place,
         evidence={"not set": str(name), "line": line_text(crash.place)},
         confidence=0.97 if _is_live(crash) else 0.85,
         edit=edit,
@@ -108,7 +106,6 @@ def explain_absent_group(crash: CrashFact) -> Blame | None:
         "rank and the number of processes.",
         fix=f"{known} this line. Start the script with `torchrun --nproc-per-node=1 "
         f"{script_name(crash.place)}`, which sets the variables that it reads.",
-        where=crash.place,
         evidence={"line": line_text(crash.place), **_lines("called at", later)},
         confidence=0.97 if _is_live(crash) else 0.85,
     )
@@ -126,7 +123,6 @@ def explain_second_group(crash: CrashFact) -> Blame | None:
         message=f"init_process_group is called a second time at {place_text(crash.place)}. {before}",
         why="A process has one default group, which lives until destroy_process_group.",
         fix="Leave out the second call, or make it only `if not torch.distributed.is_initialized()`.",
-        where=crash.place,
         evidence={"line": line_text(crash.place), **_lines("first call", others)},
         confidence=0.97 if _is_live(crash) else 0.85,
         edit=_guarded(crash),
@@ -179,7 +175,6 @@ def explain_backend(crash: CrashFact) -> Blame | None:
         f"PyTorch does not have.{have}",
         why="`nccl` is for NVIDIA GPUs and only in builds of PyTorch with CUDA; `gloo` works on every CPU.",
         fix=f'Write "{near[0]}" instead of "{name}"' + _chosen(name) + "." if near else "Choose another backend.",
-        where=crash.place,
         evidence={"backend": name, "available": ", ".join(built), "line": line_text(crash.place)},
         confidence=0.97 if built else 0.88,
         edit=_renamed(crash, name, near[0]) if near else None,
@@ -216,7 +211,6 @@ def explain_rank(crash: CrashFact) -> Blame | None:
         why="Every process has a rank of its own below the number of processes (WORLD_SIZE).",
         fix=f"Give this process a rank from 0 to {size - 1}, or WORLD_SIZE the number of all processes. With "
         f"`torchrun --nproc-per-node={size} {script_name(crash.place)}` both are set right.",
-        where=crash.place,
         evidence={"rank": float(rank), "processes": float(size), "line": line_text(crash.place)},
         confidence=0.96,
     )
@@ -234,7 +228,6 @@ def explain_absent_ranks(crash: CrashFact) -> Blame | None:
         fix=f"Start all {all_of} (`torchrun --nproc-per-node={all_of} {script_name(crash.place)}` does), with "
         f"the same MASTER_ADDR and MASTER_PORT; or set WORLD_SIZE to {joined}. If the others were started, "
         "look for what stopped them.",
-        where=crash.place,
         evidence={"joined": float(joined), "expected": float(all_of), "line": line_text(crash.place)},
         confidence=0.93,
     )
@@ -253,7 +246,6 @@ def explain_absent_master(crash: CrashFact) -> Blame | None:
         "was not started, has ended, or sits behind another address is not known from here.",
         fix=f"Start rank 0 as well, and see that MASTER_ADDR ({found[2]}) and MASTER_PORT ({found[3]}) are its "
         f"own. `torchrun --nproc-per-node=2 {script_name(crash.place)}` starts all processes of one machine.",
-        where=crash.place,
         evidence={"address": f"{found[2]}:{found[3]}", "line": line_text(crash.place)},
         confidence=0.85,
     )
@@ -279,7 +271,6 @@ def explain_no_gpu(crash: CrashFact) -> Blame | None:
         why=why,
         fix='Choose the backend by what is there: `"nccl" if torch.cuda.is_available() else "gloo"`'
         + ("; or unset CUDA_VISIBLE_DEVICES." if hidden else ". If there is a GPU, look at `nvidia-smi`."),
-        where=crash.place,
         evidence={"backend": "nccl", "GPUs": 0.0, "line": line_text(crash.place)},
         confidence=0.97 if group.gpus == 0 else 0.88,
     )
@@ -291,7 +282,8 @@ def explain_shared_gpu(crash: CrashFact) -> Blame | None:
         return None
     group, ranks = group_of(crash), sorted(int(rank) for rank in found.groups())
     device = f"GPU {group.current_gpu}" if group.current_gpu is not None else "the same GPU"
-    here = _processes_here(group)
+    told = group.environment.get("LOCAL_WORLD_SIZE", "")
+    here = int(told) if told.isdecimal() else None
     too_many = group.gpus is not None and here is not None and here > group.gpus
     one = group.gpus == 1
     return Blame(
@@ -308,7 +300,6 @@ def explain_shared_gpu(crash: CrashFact) -> Blame | None:
         if too_many
         else f"Call {_SET_DEVICE} in every process before init_process_group, and put model and data on "
         "`cuda` after it.",
-        where=crash.place,
         evidence={
             **({"GPUs": float(group.gpus)} if group.gpus is not None else {}),
             **({"processes here": float(here)} if here is not None else {}),
@@ -319,11 +310,6 @@ def explain_shared_gpu(crash: CrashFact) -> Blame | None:
     )
 
 
-def _processes_here(group: GroupEvidence) -> int | None:
-    told = group.environment.get("LOCAL_WORLD_SIZE", "")
-    return int(told) if told.isdecimal() else None
-
-
 def _no_more_than(gpus: int, script: str) -> str:
     return (
         f"Start no more processes than there are GPUs: `torchrun --nproc-per-node={gpus} {script}`. "
@@ -332,7 +318,7 @@ def _no_more_than(gpus: int, script: str) -> str:
 
 
 # Ranks that do not agree: on the model, on the shapes of a collective, or on who is still there.
-_RANK_SIZES_DISTRIBUTED = ("torch/distributed/", "torch/nn/parallel/")
+_RANK_SIZES_DISTRIBUTED = "torch/distributed/", "torch/nn/parallel/"
 _SAME = "Build the model from numbers that are the same on every rank"
 
 
@@ -350,12 +336,7 @@ def explain_parameter_sizes(crash: CrashFact) -> Blame | None:
         fix=f"{_SAME}: a vocabulary, a number of classes or a config that each rank reads from its own part of "
         "the data differs. Make it on rank 0 and send it with `torch.distributed.broadcast_object_list`, or "
         "compute it from the whole data.",
-        where=crash.place,
-        evidence={
-            "parameter": name.strip("`"),
-            f"shape on rank {found[1]}": found[3],
-            "line": line_text(crash.place),
-        },
+        evidence={"parameter": name.strip("`"), f"shape on rank {found[1]}": found[3], "line": line_text(crash.place)},
         confidence=0.95,
     )
 
@@ -375,7 +356,6 @@ def explain_parameter_counts(crash: CrashFact) -> Blame | None:
         why="DistributedDataParallel needs the same model on every rank.",
         fix=f"{_SAME}, and freeze the same layers everywhere: look for an `if rank == 0` or a per-rank setting "
         "before this line.",
-        where=crash.place,
         evidence={f"rank {mine}": float(count), f"rank {other}": float(others), "line": line_text(crash.place)},
         confidence=0.95,
     )
@@ -397,7 +377,6 @@ def explain_collective_sizes(crash: CrashFact) -> Blame | None:
         why="Every rank's tensor lands in one entry of the list, so all of them must have one shape on all ranks.",
         fix="Make the entries like the tensor (`torch.empty_like`). Where ranks hold different numbers of "
         "samples, as in a last batch, pad to one size first, or gather with `all_gather_object`.",
-        where=crash.place,
         evidence={"tensor": f"[{wanted}]", f"entry {index}": f"[{got}]", "line": line_text(crash.place)},
         confidence=0.95,
     )
@@ -418,7 +397,6 @@ def explain_lost_peer(crash: CrashFact) -> Blame | None:
         fix="Look first at the output of the other ranks: one of them failed or finished before. If none did, "
         "look for a collective (or a backward of DistributedDataParallel) that only some ranks reach: `if rank "
         "== 0`, a loader with fewer batches on one rank (use DistributedSampler, or `with model.join()`).",
-        where=crash.place,
         evidence={"line": line_text(crash.place)},
         confidence=0.6,
     )
@@ -446,8 +424,8 @@ def raised_by(crash: CrashFact, *parts: str) -> bool:
 
 
 def group_of(crash: CrashFact) -> GroupEvidence:
-    held = crash.evidence.processes
-    return held.group if held is not None and held.group is not None else GroupEvidence()
+    processes = crash.evidence.processes
+    return processes.group if processes is not None and processes.group is not None else GroupEvidence()
 
 
 def reduction_of(crash: CrashFact) -> ReductionEvidence | None:
@@ -468,34 +446,25 @@ def child_place(child: ChildEvidence) -> Place:
     return Place(users[-1].file, users[-1].line, None, users[-1].code) if users else Place()
 
 
-def also_in_a_child(
-    explain: Callable[[CrashFact], Blame | None],
-) -> Callable[[CrashFact], Blame | None]:
+def also_in_a_child(explain: Callable[[CrashFact], Blame | None]) -> Callable[[CrashFact], Blame | None]:
     """The explainer, which reads the traceback of a spawned process as well as this one's."""
 
     def explain_either(crash: CrashFact) -> Blame | None:
         child = child_of(crash)
-        return explain(crash) if child is None else _told_by_child(explain, crash, child)
+        if child is None:
+            return explain(crash)
+        blame = explain(_as_crash(crash, child)) if child.frames else None
+        if blame is None:
+            return None
+        process: dict[str, float | str] = {"process": child.index} if child.index is not None else {}
+        return dataclasses.replace(
+            blame,
+            where=blame.where or child_place(child),
+            evidence=blame.evidence | process,
+            confidence=min(blame.confidence, _CHILD_CONFIDENCE),
+        )
 
     return explain_either
-
-
-def _told_by_child(
-    explain: Callable[[CrashFact], Blame | None], crash: CrashFact, child: ChildEvidence
-) -> Blame | None:
-    blame = explain(_as_crash(crash, child)) if child.frames else None
-    if blame is None:
-        return None
-    known: dict[str, float | str] = {"process": child.index} if child.index is not None else {}
-    return Blame(
-        blame.message,
-        blame.why,
-        blame.fix,
-        blame.where,
-        blame.evidence | known,
-        min(blame.confidence, _CHILD_CONFIDENCE),
-        blame.edit,
-    )
 
 
 def _as_crash(crash: CrashFact, child: ChildEvidence) -> CrashFact:
@@ -548,7 +517,16 @@ def explain_spawned(crash: CrashFact) -> Blame | None:
         return None
     if child.kind:
         return _raised(crash, child)
-    return _ended(crash, child)
+    how = f"was ended by {child.signal}" if child.signal else f"ended with exit code {child.exit_code}"
+    meaning = _SIGNALS.get(child.signal, "What it printed before is all it left")
+    return Blame(
+        message=f"Process {_number(child)}, started at {place_text(crash.place)}, {how} and left no traceback.",
+        why=f"{meaning}. The cause itself is not known here.",
+        fix="Read what that process printed last, and run the function once in this process (`fn(0, *args)`) "
+        "to see where it ends.",
+        evidence={"line": line_text(crash.place), **({"signal": child.signal} if child.signal else {})},
+        confidence=0.7,
+    )
 
 
 def _raised(crash: CrashFact, child: ChildEvidence) -> Blame:
@@ -564,20 +542,6 @@ def _raised(crash: CrashFact, child: ChildEvidence) -> Blame:
         where=place if place.file else crash.place,
         evidence={"line": line_text(place), "started at": line_text(crash.place)},
         confidence=0.85,
-    )
-
-
-def _ended(crash: CrashFact, child: ChildEvidence) -> Blame:
-    how = f"was ended by {child.signal}" if child.signal else f"ended with exit code {child.exit_code}"
-    meaning = _SIGNALS.get(child.signal, "What it printed before is all it left")
-    return Blame(
-        message=f"Process {_number(child)}, started at {place_text(crash.place)}, {how} and left no traceback.",
-        why=f"{meaning}. The cause itself is not known here.",
-        fix="Read what that process printed last, and run the function once in this process (`fn(0, *args)`) "
-        "to see where it ends.",
-        where=crash.place,
-        evidence={"line": line_text(crash.place), **({"signal": child.signal} if child.signal else {})},
-        confidence=0.7,
     )
 
 
@@ -616,7 +580,6 @@ class ProcessGroupSetup(CrashCheck):
     explainers = SETUP
 
 
-# TD962: ranks that do not agree on the model, on shapes, or on what comes next.
 class RanksDisagree(CrashCheck):
     """Two ranks hold different models, hand different shapes to a collective, or one of them is gone.
 
@@ -640,7 +603,6 @@ class RanksDisagree(CrashCheck):
     explainers = DISAGREEMENTS
 
 
-# TD963: a process that the script started failed.
 class SpawnedProcessFailed(CrashCheck):
     """A process started by torch.multiprocessing.spawn or torchrun raised an exception or was ended.
 

@@ -6,7 +6,14 @@ from collections.abc import Callable
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, as_sentence, line_text, listed, place_text
-from torch_debugger.checks.crashes.user_code import Change, Told, calls_of, edited_place, rewritten, statement_place
+from torch_debugger.checks.crashes.user_code import (
+    Change,
+    Explanation,
+    calls_of,
+    edited_place,
+    rewritten,
+    statement_place,
+)
 from torch_debugger.records import CrashFact
 from torch_debugger.records.crash import ProfilerRefusal
 
@@ -37,11 +44,7 @@ def _schedule(fact: ProfilerRefusal) -> str:
     return ", ".join(f"{name}={value}" for name, value in shown.items())
 
 
-def _called(count: int) -> str:
-    return {0: "never called", 1: "called once"}.get(count, f"called {count} times")
-
-
-def _saved(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _saved(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     here = statement_place(crash)
     before = f"at {place_text(fact.place)}" if fact.place.file else "before"
     who = f"its `on_trace_ready` handler wrote it into {fact.folder!r}" if fact.folder else f"saved {before}"
@@ -49,25 +52,22 @@ def _saved(crash: CrashFact, fact: ProfilerRefusal) -> Told:
     change = Change(f"drop this call, {place_text(here)}: the trace is in {fact.folder!r}", None, here)
     if not fact.folder:
         change = Change(f"save it once and copy the file, or drop one of the two calls, {place_text(here)}", None, here)
-    return (
-        message,
-        change,
-        "A recording is handed over to the first file it is written to, and is gone after that.",
-    )
+    return message, change, "A recording is handed over to the first file it is written to, and is gone after that."
 
 
-def _running(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _running(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     here = statement_place(crash)
     message = f"`{fact.name}.{fact.method}` was called while `{fact.name}` is still recording."
     text = f"move {place_text(here)} out of the `with` block (or behind `{fact.name}.stop()`)"
     return message, Change(text, None, here), "A trace exists only once the profiler has stopped."
 
 
-def _waiting(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _waiting(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     here, times = statement_place(crash), fact.schedule
     message = f"`{fact.name}` has recorded nothing: its schedule was still waiting"
     message += f" ({_schedule(fact)})" if times else ""
-    message += f", and `{fact.name}.step()` was {_called(fact.steps)}."
+    called = {0: "never called", 1: "called once"}.get(fact.steps, f"called {fact.steps} times")
+    message += f", and `{fact.name}.step()` was {called}."
     needed = times.get("skip_first", 0) + sum(times.get(name, 0) for name in ("wait", "warmup", "active"))
     why = "The schedule goes on by one with each `step()`."
     why += f" This one ends its first recording at step {needed}." if times else ""
@@ -80,7 +80,7 @@ def _waiting(crash: CrashFact, fact: ProfilerRefusal) -> Told:
     return message, Change(text, None, here), why
 
 
-def _not_started(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _not_started(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     here = statement_place(crash)
     message = f"`{fact.name}.{fact.method}` was called, but `{fact.name}` was never started."
     text = f"put the code to measure under `with {fact.name}:` and call `{fact.method}` behind the block"
@@ -93,13 +93,13 @@ def _not_started(crash: CrashFact, fact: ProfilerRefusal) -> Told:
     )
 
 
-def _entered_twice(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _entered_twice(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     message = f"`{fact.name}` was entered by a second `with`; an autograd profiler records once."
     text = f"make a new one for each block at {place_text(crash.place)}, or use torch.profiler.profile"
     return message, Change(text, None, statement_place(crash)), ""
 
 
-def _directory(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _directory(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     message = f"`tensorboard_trace_handler` could not make the folder {fact.folder!r}"
     message += f": {fact.in_the_way!r} is a file." if fact.in_the_way else ": it may not be written there."
     place = fact.place if fact.place.file else statement_place(crash)
@@ -109,7 +109,7 @@ def _directory(crash: CrashFact, fact: ProfilerRefusal) -> Told:
     return message, Change(text, None, place), "The handler makes the folder when the first recording ends."
 
 
-def _wrong_schedule(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _wrong_schedule(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     place, code = statement_place(crash), statement_place(crash).code or ""
     wrong = {name: value for name, value in fact.schedule.items() if value < _LEAST.get(name, 0)}
     told = " and ".join(f"`{name}={value}`" for name, value in wrong.items())
@@ -127,7 +127,7 @@ def _wrong_schedule(crash: CrashFact, fact: ProfilerRefusal) -> Told:
     )
 
 
-def _activities(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _activities(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     given = f"only {listed(sorted(set(fact.missing)))}" if fact.missing else "an empty list"
     message = f"`profile` was given {given} for `activities`; there is nothing to record."
     place = statement_place(crash)
@@ -135,7 +135,7 @@ def _activities(crash: CrashFact, fact: ProfilerRefusal) -> Told:
     return message, Change(f"{text}, or leave `activities` out", None, place), ""
 
 
-def _options(crash: CrashFact, fact: ProfilerRefusal) -> Told:
+def _options(crash: CrashFact, fact: ProfilerRefusal) -> Explanation:
     wanted = ", ".join(f"{option}=True" for option in fact.missing)
     message = f"`{fact.name}.{fact.method}` needs what `{fact.name}` did not record: it was built without `{wanted}`."
     calls = calls_of(fact.place.code or "", "profile")
@@ -148,7 +148,7 @@ def _options(crash: CrashFact, fact: ProfilerRefusal) -> Told:
     return message, change, "These things are recorded while the ops run; they cannot be added afterwards."
 
 
-_FAULTS: dict[str, Callable[[CrashFact, ProfilerRefusal], Told]] = {
+_FAULTS: dict[str, Callable[[CrashFact, ProfilerRefusal], Explanation]] = {
     "saved": _saved,
     "running": _running,
     "waiting": _waiting,

@@ -180,9 +180,7 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr, sizes: list[int], total
         f"`{tensor.name}` is {shape_text(tensor.shape)}: {product_text(tensor.shape)} = {total} {rule}.",
         why="view and reshape only regroup elements, so both forms must have the same number of them.",
         fix=fix,
-        where=crash.place,
         evidence=tensor_evidence(crash, tensor) | {"asked": shape_text(sizes)},
-        confidence=0.97,
         edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if changed else None,
     )
 
@@ -209,7 +207,12 @@ def explain_memory_order(crash: CrashFact) -> Blame | None:
     fact = crash.evidence.view
     if fact is None:
         return None
-    wanted = _as_reshape(fact.expression)
+    # x.reshape(b, -1) for x.view(b, -1): what copies where it must.
+    expression = fact.expression
+    node = parse_expression(expression)
+    assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
+    node.func.attr = node.func.attr.replace("view", "reshape")
+    wanted = ast.unparse(node)
     shape = f" of shape {shape_text(fact.shape)}" if fact.shape is not None else ""
     return Blame(
         message=f"`{fact.expression}` at {place_text(crash.place)} cannot be a view: `{fact.tensor}`{shape} is "
@@ -217,19 +220,10 @@ def explain_memory_order(crash: CrashFact) -> Blame | None:
         why="view never copies, so it needs the elements in memory in the order of the dimensions it joins; "
         "permute, transpose, expand and channels_last give the dimensions another order than the memory has.",
         fix=f"Let it copy where it must: write `{wanted}` instead of `{fact.expression}` at {place_text(crash.place)}.",
-        where=crash.place,
         evidence=_evidence(crash, fact),
         confidence=0.98 if fact.shape is not None else 0.9,
         edit=_edit(statement_at(crash, crash.place).whole, fact.expression, wanted),
     )
-
-
-def _as_reshape(expression: str) -> str:
-    """x.reshape(b, -1) for x.view(b, -1): what copies where it must."""
-    node = parse_expression(expression)
-    assert isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute)
-    node.func.attr = node.func.attr.replace("view", "reshape")
-    return ast.unparse(node)
 
 
 def _edit(whole: Place, expression: str, wanted: str) -> Edit | None:
@@ -252,14 +246,14 @@ def _origin(fact: ViewEvidence) -> str:
 
 
 def _evidence(crash: CrashFact, fact: ViewEvidence) -> dict[str, float | str]:
-    told: dict[str, float | str] = {}
+    evidence: dict[str, float | str] = {}
     if fact.shape is not None:
-        told[fact.tensor] = f"{shape_text(fact.shape)}, not contiguous"
+        evidence[fact.tensor] = f"{shape_text(fact.shape)}, not contiguous"
     if fact.asked is not None:
-        told["asked"] = shape_text(fact.asked)
+        evidence["asked"] = shape_text(fact.asked)
     if fact.made.line:
-        told["reordered"] = line_text(fact.made)
-    return told | {"line": line_text(crash.place)}
+        evidence["reordered"] = line_text(fact.made)
+    return evidence | {"line": line_text(crash.place)}
 
 
 # A dimension that a tensor does not have: mean(dim=2), permute, x[:, :, 0], b, c, h, w = x.shape.
@@ -338,7 +332,6 @@ def _blame(crash: CrashFact, line: Line, node: ast.expr, tensor: LocalTensor, wh
         f"{shape_text(tensor.shape)}, with {have}.",
         why=_WHY,
         fix=f"{_advice(crash, tensor, wanted)}.",
-        where=crash.place,
         evidence=tensor_evidence(crash, tensor) | {"expected": f"{wanted} dimensions"},
         confidence=0.96,
     )
@@ -374,7 +367,8 @@ def explain_indexed(crash: CrashFact) -> Blame | None:
 
 def _gather(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     name, operands = called(node)
-    held, index = (line.tensor(operands[place]) for place in (0, 2)) if _is_gather(name, operands) else (None, None)
+    is_gather = name in ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_") and len(operands) >= 3
+    held, index = (line.tensor(operands[place]) for place in (0, 2)) if is_gather else (None, None)
     if held is None or index is None or len(held.shape) == len(index.shape) or not (held.shape and index.shape):
         return None
     expression, fix, edit = line.source(node), f"Give `{index.name}` {len(held.shape)} dimensions.", None
@@ -387,15 +381,10 @@ def _gather(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         f"with an index {shape_text(index.shape)}: both need the same number of dimensions.",
         why=f"{name} gives back the shape of its index, so the index must have all dimensions of the tensor.",
         fix=fix,
-        where=crash.place,
         evidence=tensor_evidence(crash, held, index),
         confidence=0.96,
         edit=edit,
     )
-
-
-def _is_gather(name: str, operands: list[ast.expr]) -> bool:
-    return name in ("gather", "scatter", "scatter_", "scatter_add", "scatter_add_") and len(operands) >= 3
 
 
 def _einsum(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
@@ -414,7 +403,6 @@ def _einsum(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         message=f"`{line.source(node)}` at {place_text(crash.place)} {what}.",
         why="In an einsum each letter names a dimension of its tensor, and stands for one size everywhere.",
         fix="Bring the tensors to the form the equation says, or write the letters as their dimensions are.",
-        where=crash.place,
         evidence=tensor_evidence(crash, *given),
         confidence=0.96,
     )
@@ -456,7 +444,6 @@ def _assigned(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         fix=f"Drop the extra dimension: write `{line.source(node)} = {changed}`."
         if changed
         else f"Bring `{value.name}` to {shape_text(part)} before this line.",
-        where=crash.place,
         evidence=tensor_evidence(crash, value) | {"expected": shape_text(part)},
         confidence=0.95,
         edit=rewritten(statement_at(crash, crash.place).whole, before, f"{line.source(node)} = {changed}")

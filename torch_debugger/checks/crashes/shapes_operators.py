@@ -54,7 +54,23 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         return _weight(crash, line, node, left, right)
     if not left.shape or not right.shape or left.shape[-1] == _inner(right.shape):
         return None
-    return _unequal(crash, line, node, left, right)
+    inner, expression, edit = _inner(right.shape), line.source(node), None
+    fix = f"Bring the last dimension of `{left.name}` to {inner}, or build `{right.name}` for {left.shape[-1]}."
+    if (odd := _to_transpose(left, right)) is not None:
+        turned = f"{odd.name}.T" if len(odd.shape) == 2 else f"{odd.name}.transpose(-2, -1)"
+        changed, edit = change_operand(crash, line, node, odd.name, turned)
+        fix = f"Transpose `{odd.name}`: write `{changed}` instead of `{expression}`."
+    which = "first" if len(right.shape) <= 2 else "second to last"
+    return Blame(
+        message=f"`{expression}` at {place_text(crash.place)} multiplies {shape_text(left.shape)} by "
+        f"{shape_text(right.shape)}: the last dimension of `{left.name}` ({left.shape[-1]}) must equal the "
+        f"{which} of `{right.name}` ({inner}).",
+        why="A matrix product sums over the last dimension of the left and the rows of the right operand.",
+        fix=fix,
+        evidence=tensor_evidence(crash, left, right),
+        confidence=0.95,
+        edit=edit,
+    )
 
 
 def _tensors(crash: CrashFact, line: Line, operands: list[ast.expr]) -> tuple[LocalTensor, LocalTensor] | None:
@@ -77,27 +93,6 @@ def _inner(shape: tuple[int, ...]) -> int:
     return shape[-2] if len(shape) > 1 else shape[0]
 
 
-def _unequal(crash: CrashFact, line: Line, node: ast.expr, left: LocalTensor, right: LocalTensor) -> Blame:
-    inner, expression, edit = _inner(right.shape), line.source(node), None
-    fix = f"Bring the last dimension of `{left.name}` to {inner}, or build `{right.name}` for {left.shape[-1]}."
-    if (odd := _to_transpose(left, right)) is not None:
-        turned = f"{odd.name}.T" if len(odd.shape) == 2 else f"{odd.name}.transpose(-2, -1)"
-        changed, edit = change_operand(crash, line, node, odd.name, turned)
-        fix = f"Transpose `{odd.name}`: write `{changed}` instead of `{expression}`."
-    which = "first" if len(right.shape) <= 2 else "second to last"
-    return Blame(
-        message=f"`{expression}` at {place_text(crash.place)} multiplies {shape_text(left.shape)} by "
-        f"{shape_text(right.shape)}: the last dimension of `{left.name}` ({left.shape[-1]}) must equal the "
-        f"{which} of `{right.name}` ({inner}).",
-        why="A matrix product sums over the last dimension of the left and the rows of the right operand.",
-        fix=fix,
-        where=crash.place,
-        evidence=tensor_evidence(crash, left, right),
-        confidence=0.95,
-        edit=edit,
-    )
-
-
 def _to_transpose(left: LocalTensor, right: LocalTensor) -> LocalTensor | None:
     """The operand whose last two dimensions, swapped, make the product fit; the right one where both do."""
     if len(left.shape) > 1 and len(right.shape) > 1 and broadcast(left.shape[:-2], right.shape[:-2]) is not None:
@@ -111,10 +106,7 @@ def _to_transpose(left: LocalTensor, right: LocalTensor) -> LocalTensor | None:
 def _weight(crash: CrashFact, line: Line, node: ast.expr, given: LocalTensor, weight: LocalTensor) -> Blame | None:
     if len(weight.shape) != 2 or not given.shape or given.shape[-1] == weight.shape[1]:
         return None
-    fix, edit = (
-        f"Bring the last dimension of `{given.name}` to {weight.shape[1]}, or build another weight.",
-        None,
-    )
+    fix, edit = f"Bring the last dimension of `{given.name}` to {weight.shape[1]}, or build another weight.", None
     expression = line.source(node)
     if given.shape[-1] == weight.shape[0]:
         changed, edit = change_operand(crash, line, node, weight.name, f"{weight.name}.T")
@@ -124,7 +116,6 @@ def _weight(crash: CrashFact, line: Line, node: ast.expr, given: LocalTensor, we
         f"weight {shape_text(weight.shape)}: the input's last dimension must equal the weight's second.",
         why="F.linear takes its weight as [out, in] and multiplies by the transpose of it.",
         fix=fix,
-        where=crash.place,
         evidence=tensor_evidence(crash, given, weight),
         confidence=0.95,
         edit=edit,
@@ -143,7 +134,6 @@ def _wrong_rank(
         f"but got {shape_text(left.shape)} and {shape_text(right.shape)}.",
         why="mm multiplies two matrices and bmm two batches of matrices; matmul (@) takes any mixture of them.",
         fix=f"Use `{changed}`, or bring both to {rank} dimensions.",
-        where=crash.place,
         evidence=tensor_evidence(crash, left, right),
         confidence=0.95,
         edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if fits else None,
@@ -160,8 +150,8 @@ def _one_row_each(left: LocalTensor, right: LocalTensor) -> str | None:
 
 
 # Element-wise operators whose operands do not broadcast.
-_OPERATORS = (ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow)
-_COMPARISONS = (ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE)
+_OPERATORS = ast.Add, ast.Sub, ast.Mult, ast.Div, ast.FloorDiv, ast.Mod, ast.Pow
+_COMPARISONS = ast.Eq, ast.NotEq, ast.Lt, ast.LtE, ast.Gt, ast.GtE
 _FUNCTIONS = (
     "add", "sub", "mul", "div", "maximum", "minimum", "add_", "sub_", "mul_", "div_", "masked_fill",
     "masked_fill_",
@@ -198,7 +188,6 @@ def _elementwise_shapes_judge(crash: CrashFact, line: Line, node: ast.expr) -> B
         f"{shape_text(right.shape)}: counted from the right, {sizes[0]} meets {sizes[1]}, and neither is 1.",
         why=_WHY,
         fix=fix,
-        where=crash.place,
         evidence=tensor_evidence(crash, left, right),
         confidence=0.95,
         edit=edit,
@@ -266,14 +255,13 @@ def _half_known(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         f"with `{other}`, which has {sizes[1 - side]} and not {sizes[side]} in dimension {match[3]}.",
         why=_WHY,
         fix=f"Make `{held.name}` and `{other}` agree in dimension {match[3]}.",
-        where=crash.place,
         evidence=tensor_evidence(crash, held) | {other: f"{sizes[1 - side]} in dimension {match[3]}"},
         confidence=0.93,
     )
 
 
 # torch.cat and torch.stack of tensors that do not fit together.
-_JOIN_SHAPES_FUNCTIONS = ("cat", "concat", "concatenate", "stack")
+_JOIN_SHAPES_FUNCTIONS = "cat", "concat", "concatenate", "stack"
 _JOIN_SHAPES_WHY = (
     "stack puts equal tensors next to each other; cat allows one dimension, the one it joins along, to differ."
 )
@@ -287,7 +275,8 @@ def joined_tensors(line: Line, node: ast.expr) -> tuple[list[LocalTensor], int]:
     """The known tensors of a call of cat or stack, and the dimension it joins along."""
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute) or not node.args:
         return [], 0
-    dimension = _dimension(node)
+    written = [*node.args[1:2], *(word.value for word in node.keywords if word.arg in ("dim", "axis"))]
+    dimension = number(written[0]) if written else 0
     if node.func.attr not in _JOIN_SHAPES_FUNCTIONS or dimension is None:
         return [], 0
     listed = node.args[0]
@@ -306,11 +295,6 @@ def _listed(line: Line, item: ast.expr) -> list[LocalTensor]:
     return [tensor] if tensor is not None else []
 
 
-def _dimension(node: ast.Call) -> int | None:
-    written = [*node.args[1:2], *(word.value for word in node.keywords if word.arg in ("dim", "axis"))]
-    return number(written[0]) if written else 0
-
-
 def _join_shapes_judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     tensors, dimension = joined_tensors(line, node)
     function = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
@@ -320,25 +304,23 @@ def _join_shapes_judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | 
     first, expression = tensors[0], line.source(node)
     fix, operand, changed = _join_shapes_repair(function, first, odd, dimension)
     whole, edit = change_operand(crash, line, node, operand, changed) if changed else (expression, None)
+    same = len(first.shape) == len(odd.shape)
+    places = _different(first.shape, odd.shape, dimension) if same else []
+    lost = lost_rows(crash.flow, (first.shape[places[0]], odd.shape[places[0]])) if places else None
+    why = (
+        f"{lost.told}. Sizes that are {lost.multiples} come back as they were."
+        if lost is not None
+        else _JOIN_SHAPES_WHY
+    )
     return Blame(
         message=f"`{expression}` at {place_text(crash.place)} joins `{first.name}` {shape_text(first.shape)} "
         f"and `{odd.name}` {shape_text(odd.shape)}: {_rule(function, first.shape, odd.shape, dimension)}.",
-        why=_why(crash, first, odd, dimension),
+        why=why,
         fix=f"{fix}: write `{whole}`." if changed else f"{fix}.",
-        where=crash.place,
         evidence=tensor_evidence(crash, first, odd),
         confidence=0.95,
         edit=edit,
     )
-
-
-def _why(crash: CrashFact, first: LocalTensor, odd: LocalTensor, dimension: int) -> str:
-    same = len(first.shape) == len(odd.shape)
-    places = _different(first.shape, odd.shape, dimension) if same else []
-    lost = lost_rows(crash.flow, (first.shape[places[0]], odd.shape[places[0]])) if places else None
-    if lost is None:
-        return _JOIN_SHAPES_WHY
-    return f"{lost.told}. Sizes that are {lost.multiples} come back as they were."
 
 
 def _differs(first: LocalTensor, other: LocalTensor, dimension: int, function: str) -> bool:
@@ -372,17 +354,9 @@ def _join_shapes_repair(function: str, first: LocalTensor, odd: LocalTensor, dim
     if len(long.shape) == len(short.shape) + 1:
         widened = (*short.shape[:joined], 1, *short.shape[joined:])
         if not _different(long.shape, widened, joined):
-            return (
-                f"Give `{short.name}` the dimension it lacks",
-                short.name,
-                f"{short.name}.unsqueeze({dimension})",
-            )
+            return f"Give `{short.name}` the dimension it lacks", short.name, f"{short.name}.unsqueeze({dimension})"
     if len(long.shape) != len(short.shape):
         return f"Bring `{short.name}` to the {len(long.shape)} dimensions of `{long.name}`", "", ""
-    return _one_rank(first, odd, joined)
-
-
-def _one_rank(first: LocalTensor, odd: LocalTensor, joined: int) -> tuple[str, str, str]:
     places = _different(first.shape, odd.shape, joined)
     for one, full in ((first, odd), (odd, first)):
         if places == [0] and one.shape[0] == 1:
@@ -401,16 +375,8 @@ def _stacked(first: LocalTensor, odd: LocalTensor) -> tuple[str, str, str]:
     same = len(first.shape) == len(odd.shape)
     places = [place for place in range(len(first.shape)) if same and first.shape[place] != odd.shape[place]]
     if len(places) == 1:
-        return (
-            f"Pad or cut them to one size in dimension {places[0]}, or join them there with torch.cat",
-            "",
-            "",
-        )
-    return (
-        f"Bring `{odd.name}` to the form of `{first.name}`, {shape_text(first.shape)}, before this line",
-        "",
-        "",
-    )
+        return f"Pad or cut them to one size in dimension {places[0]}, or join them there with torch.cat", "", ""
+    return f"Bring `{odd.name}` to the form of `{first.name}`, {shape_text(first.shape)}, before this line", "", ""
 
 
 # A size that is halved with a rest and doubled again comes back as another one: U-Nets and their skips.
@@ -481,7 +447,6 @@ def explain_lost_rows(crash: CrashFact) -> Blame | None:
         "rest, and what was kept on the way down still has its size.",
         fix=f"Give the model sizes that are {lost.multiples}: resize, crop or pad. Or bring what was doubled "
         "to the size of what it joins: `torch.nn.functional.interpolate(x, size=skip.shape[2:])`.",
-        where=crash.place,
         evidence={
             "input size": float(lost.sizes[0]),
             "multiple of": float(lost.divisor),
@@ -504,7 +469,28 @@ def explain_loss_shapes(crash: CrashFact) -> Blame | None:
         return None
     if call.function in CLASS_LOSSES:
         return _class_loss(crash, call) or _class_weights(crash, call)
-    return _equal_loss(crash, call)
+    given, target = call.input.shape, call.target.shape
+    if given == target or (call.function not in STRICT and clash(given, target) is None):
+        return None
+    got = f"{call.text(crash)} got an input {shape_text(given)} and a target {shape_text(target)}"
+    fix, edit = (
+        f"Bring the two to one shape: the model's last layers decide that of `{call.input_name}`, the data "
+        f"that of `{call.target_name}`.",
+        None,
+    )
+    cast = cast_to(call.input.dtype) if call.function in STRICT and call.target.dtype != call.input.dtype else ""
+    added = [place for place in range(len(given)) if given == (*target[:place], 1, *target[place:])]
+    dropped = [place for place in range(len(target)) if target == (*given[:place], 1, *given[place:])]
+    if added:
+        change, edit = call.change(crash, 1, f"{{}}.unsqueeze({_place(added, given)}){cast}")
+        fix = f"Add the missing dimension to the target: {change}."
+    elif (swap := _swapped_dimensions(given, target)) is not None:
+        change, edit = call.change(crash, 1, f"{{}}.transpose({swap[0]}, {swap[1]}){cast}")
+        fix = f"Turn two dimensions of the target: {change}."
+    elif dropped:
+        change, edit = call.change(crash, 1, f"{{}}.squeeze({_place(dropped, target)}){cast}")
+        fix = f"Drop the extra dimension of the target: {change}."
+    return _blame(crash, call, f"{got}; the two must have the same shape.", _EQUAL_WHY, fix, edit)
 
 
 def _class_loss(crash: CrashFact, call: LossCall) -> Blame | None:
@@ -580,31 +566,6 @@ def _rows_made(crash: CrashFact, got: int, wanted: int) -> str | None:
                 f"samples. Write `x.flatten(1)` there, and build the Linear after it for {features} features."
             )
     return None
-
-
-def _equal_loss(crash: CrashFact, call: LossCall) -> Blame | None:
-    given, target = call.input.shape, call.target.shape
-    if given == target or (call.function not in STRICT and clash(given, target) is None):
-        return None
-    got = f"{call.text(crash)} got an input {shape_text(given)} and a target {shape_text(target)}"
-    fix, edit = (
-        f"Bring the two to one shape: the model's last layers decide that of `{call.input_name}`, the data "
-        f"that of `{call.target_name}`.",
-        None,
-    )
-    cast = cast_to(call.input.dtype) if call.function in STRICT and call.target.dtype != call.input.dtype else ""
-    added = [place for place in range(len(given)) if given == (*target[:place], 1, *target[place:])]
-    dropped = [place for place in range(len(target)) if target == (*given[:place], 1, *given[place:])]
-    if added:
-        change, edit = call.change(crash, 1, f"{{}}.unsqueeze({_place(added, given)}){cast}")
-        fix = f"Add the missing dimension to the target: {change}."
-    elif (swap := _swapped_dimensions(given, target)) is not None:
-        change, edit = call.change(crash, 1, f"{{}}.transpose({swap[0]}, {swap[1]}){cast}")
-        fix = f"Turn two dimensions of the target: {change}."
-    elif dropped:
-        change, edit = call.change(crash, 1, f"{{}}.squeeze({_place(dropped, target)}){cast}")
-        fix = f"Drop the extra dimension of the target: {change}."
-    return _blame(crash, call, f"{got}; the two must have the same shape.", _EQUAL_WHY, fix, edit)
 
 
 def _swapped_dimensions(given: tuple[int, ...], target: tuple[int, ...]) -> tuple[int, int] | None:

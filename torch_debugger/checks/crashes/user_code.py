@@ -240,13 +240,19 @@ def is_plain(argument: Argument) -> bool:
 
 
 # One expression of a statement written in another way: the words for it, and the edit.
-Told = tuple[str, Change, str]  # the message, what to do, and why; an empty why stands for the explainer's own
+Explanation = tuple[str, Change, str]  # the message, what to do, and why; an empty why stands for the explainer's own
 
 
 def statement_place(crash: CrashFact) -> Place:
     """The whole statement of the user's that was running."""
     frame = user_frame(crash)
     return statement_of(frame, crash.place.module).whole if frame is not None else crash.place
+
+
+def running_line(crash: CrashFact) -> str:
+    """`loss.backward()` at train.py:12"""
+    frame = user_frame(crash)
+    return f"`{one_line(frame.code)}` at {place_text(crash.place)}" if frame is not None else "Backward"
 
 
 def edited_place(crash: CrashFact, change: Change) -> Place:
@@ -288,6 +294,32 @@ def _edit(place: Place, meaning: str, after: str) -> Edit | None:
     return Edit(place.file, place.line + node.lineno - 1, line, changed)
 
 
+def line_replaced(place: Place, after: str) -> Edit | None:
+    """The edit that writes `after`, which may be several lines, for the first line of the place's code."""
+    if not place.file or not place.line or not place.code:
+        return None
+    return Edit(place.file, place.line, place.code.partition("\n")[0], after)
+
+
+def line_of_one(place: Place, after: str) -> Edit | None:
+    """The same, where the code takes a single line."""
+    return line_replaced(place, after) if "\n" not in (place.code or "") else None
+
+
+def first_line(place: Place) -> str:
+    return (place.code or "").partition("\n")[0]
+
+
+def change_argument(place: Place, function: str, position: int, keyword: str, pattern: str, else_do: str) -> Change:
+    """Write `pattern` ("[{}]") around an argument of the place's one call of a function; `else_do` says it in words."""
+    calls = calls_of(place.code or "", function)
+    argument = argument_of(calls[0], position, keyword) if len(calls) == 1 else None
+    if argument is None:
+        return Change(f"{else_do} at {place_text(place)}", None, place)
+    after = argument.replaced(pattern.format(argument.text))
+    return Change(f"write `{after}` at {place_text(place)}", rewritten(place, argument.call, after), place)
+
+
 def line_edit(place: Place, before: str, after: str) -> Edit | None:
     """The edit of a line that holds a text once."""
     if place.file is None or place.line is None or (place.code or "").count(before) != 1:
@@ -300,7 +332,7 @@ _CASTS = {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64",
     "int": "int32", "bool": "bool",
 }  # fmt: skip
-_ARITHMETIC = (ast.Add, ast.Sub, ast.Mult, ast.Div)
+_ARITHMETIC = ast.Add, ast.Sub, ast.Mult, ast.Div
 
 
 class Line:
@@ -429,9 +461,7 @@ def _inside_out(node: ast.AST) -> Iterator[ast.expr]:
 
 
 def explain_nodes(
-    crash: CrashFact,
-    judge: Callable[[Line, ast.expr], Blame | None],
-    kinds: tuple[str, ...] = ("RuntimeError",),
+    crash: CrashFact, judge: Callable[[Line, ast.expr], Blame | None], kinds: tuple[str, ...] = ("RuntimeError",)
 ) -> Blame | None:
     """The first expression of the user's line that a judge blames, when torch itself raised there."""
     frame = user_frame(crash)

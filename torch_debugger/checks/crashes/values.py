@@ -15,19 +15,26 @@ from torch_debugger.checks.crashes.explanation import (
     product_text,
     shape_text,
 )
-from torch_debugger.checks.crashes.user_code import Change, edited_place, respelled, statement_place, written
-from torch_debugger.records import CrashFact, Edit, Operand
+from torch_debugger.checks.crashes.user_code import (
+    Change,
+    edited_place,
+    line_replaced,
+    respelled,
+    statement_place,
+    written,
+)
+from torch_debugger.records import CrashFact, Operand
 from torch_debugger.records.crash import AbsentValue, AssertionEvidence, NumberEvidence
 from torch_debugger.records.crash_modules import ValueFact
 
 
 # None where a tensor was meant: which expression, and why it has no value.
 def explain_absent_value(crash: CrashFact) -> Blame | None:
-    held = crash.evidence.absent
-    if held is None:
+    absent = crash.evidence.absent
+    if absent is None:
         return None
     updates = crash.evidence.autograd
-    if held.form == "grad" and updates is not None and updates.rebound:
+    if absent.form == "grad" and updates is not None and updates.rebound:
         return None  # an update put another tensor in its place: loss-without-graph says so
     tellers = {
         "grad": _of_gradient,
@@ -36,74 +43,72 @@ def explain_absent_value(crash: CrashFact) -> Blame | None:
         "call": _of_call,
         "argument": _of_argument,
     }
-    told, why, fix = tellers[held.form](held)
-    evidence: dict[str, float | str] = {"is None": held.expression}
-    evidence |= {"parameter": held.parameter} if held.parameter else {}
-    evidence |= {"also without": ", ".join(held.others)} if held.others else {}
-    evidence |= {"cause": line_text(held.cause)} if held.cause.file else {}
+    told, why, fix = tellers[absent.form](absent)
+    evidence: dict[str, float | str] = {"is None": absent.expression}
+    evidence |= {"parameter": absent.parameter} if absent.parameter else {}
+    evidence |= {"also without": ", ".join(absent.others)} if absent.others else {}
+    evidence |= {"cause": line_text(absent.cause)} if absent.cause.file else {}
     return Blame(
-        message=f"`{held.expression}` is None at {place_text(held.place)}: {told}.",
+        message=f"`{absent.expression}` is None at {place_text(absent.place)}: {told}.",
         why=why,
         fix=fix,
-        where=held.place,
-        evidence=evidence | {"line": line_text(held.place)},
+        where=absent.place,
+        evidence=evidence | {"line": line_text(absent.place)},
         confidence=0.93,
     )
 
 
-def _of_gradient(held: AbsentValue) -> tuple[str, str, str]:
-    name = f"`{held.parameter}`" if held.parameter else f"`{held.tensor}`"
-    skip = f"Where parameters without a gradient are to be expected, ask first: `if {held.expression} is not None:`."
-    if held.reason == "not-a-leaf":
+def _of_gradient(absent: AbsentValue) -> tuple[str, str, str]:
+    name = f"`{absent.parameter}`" if absent.parameter else f"`{absent.tensor}`"
+    skip = f"Where parameters without a gradient are to be expected, ask first: `if {absent.expression} is not None:`."
+    if absent.reason == "not-a-leaf":
         return (
             f"{name} is the result of an op, and backward keeps gradients of leaves only",
             "Gradients of tensors in the middle of the graph are dropped once they have been passed on.",
-            f"Call `{held.tensor}.retain_grad()` before the backward.",
+            f"Call `{absent.tensor}.retain_grad()` before the backward.",
         )
-    if held.reason == "not-recorded":
+    if absent.reason == "not-recorded":
         return (
             f"{name} does not require a gradient, so backward computes none for it",
             "Data has no `requires_grad` unless it is asked for.",
-            f"Write `{held.tensor}.requires_grad_()` before the forward whose gradient is wanted.",
+            f"Write `{absent.tensor}.requires_grad_()` before the forward whose gradient is wanted.",
         )
-    if held.reason == "frozen":
-        by = f" (frozen at {line_text(held.cause)})" if held.cause.file else ""
+    if absent.reason == "frozen":
+        by = f" (frozen at {line_text(absent.cause)})" if absent.cause.file else ""
         return (
             f"{name} has requires_grad=False{by}",
             "A frozen parameter gets no gradient, and its `.grad` stays None.",
-            f"Leave frozen parameters out: `if {held.tensor}.requires_grad:`. If it is to be "
-            "trained, unfreeze it before "
-            "the optimizer is made.",
+            f"Leave frozen parameters out: `if {absent.tensor}.requires_grad:`. If it is to be trained, unfreeze it "
+            "before the optimizer is made.",
         )
-    if held.reason == "cleared":
+    if absent.reason == "cleared":
         return (
-            f"the gradients were cleared at {place_text(held.cause)}, after the backward",
+            f"the gradients were cleared at {place_text(absent.cause)}, after the backward",
             "`zero_grad()` sets gradients to None since torch 2.0 (`set_to_none=True`).",
             "Read the gradients between `backward()` and `zero_grad()`: move this line above "
-            f"{place_text(held.cause)}.",
+            f"{place_text(absent.cause)}.",
         )
-    if held.reason == "unused":
-        return _unused(held, name, skip)
+    if absent.reason == "unused":
+        return _unused(absent, name, skip)
     return (
-        f"no backward has run yet{f': none of the {held.count} parameters has a gradient' if held.count else ''}",
-        "`.grad` is None until the first `backward()`, and again after each "
-        "`zero_grad()`. In a hook of a tensor or "
+        f"no backward has run yet{f': none of the {absent.count} parameters has a gradient' if absent.count else ''}",
+        "`.grad` is None until the first `backward()`, and again after each `zero_grad()`. In a hook of a tensor or "
         "module it is filled only after the hook has returned.",
         "Read the gradients after `loss.backward()` and before `zero_grad()`; in a hook "
         "use the gradient that is handed in.",
     )
 
 
-def _unused(held: AbsentValue, name: str, skip: str) -> tuple[str, str, str]:
-    owner = held.parameter.rpartition(".")[0] or held.parameter
-    if not held.parameter:
+def _unused(absent: AbsentValue, name: str, skip: str) -> tuple[str, str, str]:
+    owner = absent.parameter.rpartition(".")[0] or absent.parameter
+    if not absent.parameter:
         return (
             f"the loss does not depend on {name}",
             "A backward has run, and its graph does not lead to this tensor.",
             f"Compute the loss from {name} itself, not from a copy or a `.detach()`ed one. {skip}",
         )
-    more = f", as {len(held.others)} more have none" if held.others else ""
-    never = "" if held.mentioned else f" (`forward` never uses `{held.parameter.split('.')[1]}`)"
+    more = f", as {len(absent.others)} more have none" if absent.others else ""
+    never = "" if absent.mentioned else f" (`forward` never uses `{absent.parameter.split('.')[1]}`)"
     return (
         f"{name} is no part of what the loss was computed from{never}",
         "Other parameters of the model have gradients, so a backward has run; its graph "
@@ -112,52 +117,49 @@ def _unused(held: AbsentValue, name: str, skip: str) -> tuple[str, str, str]:
     )
 
 
-def _of_hook(held: AbsentValue) -> tuple[str, str, str]:
+def _of_hook(absent: AbsentValue) -> tuple[str, str, str]:
     return (
         "the input of this module needs no gradient, so none was computed for it",
-        "A backward hook is given one gradient for each input of the module, and None "
-        "for those that require none: the "
+        "A backward hook is given one gradient for each input of the module, and None for those that require none: the "
         "first layer gets data.",
-        f"Ask first: `if {held.expression} is not None:`. The gradient of the module's "
-        "output is there in any case "
+        f"Ask first: `if {absent.expression} is not None:`. The gradient of the module's output is there in any case "
         "(`grad_output`).",
     )
 
 
-def _of_attribute(held: AbsentValue) -> tuple[str, str, str]:
-    setter = held.setters[0] if held.setters else None
+def _of_attribute(absent: AbsentValue) -> tuple[str, str, str]:
+    setter = absent.setters[0] if absent.setters else None
     by = f", and {line_text(setter)} has not run since" if setter is not None else ""
     advice = (
-        f"Find out why {place_text(setter)} has not run: a hook must be registered before "
-        "the forward or backward that it "
-        "is to see, on a module that takes part in it, and gradients flow only after `backward()`."
+        f"Find out why {place_text(setter)} has not run: a hook must be registered before the forward or backward that "
+        "it is to see, on a module that takes part in it, and gradients flow only after `backward()`."
         if setter is not None
         else "Nothing in its class gives it another value: assign it before this line."
     )
     return (
-        f"it has been so since {place_text(held.cause)}{by}",
+        f"it has been so since {place_text(absent.cause)}{by}",
         "The attribute still has the value it was made with.",
         advice,
     )
 
 
-def _of_call(held: AbsentValue) -> tuple[str, str, str]:
+def _of_call(absent: AbsentValue) -> tuple[str, str, str]:
     return (
-        f"`.{held.cause_text}()` at {place_text(held.cause)} returns nothing",
-        f"`.{held.cause_text}()` does its work on the object and returns None.",
-        f"Call it on a line of its own and keep what stood before it ({place_text(held.cause)}).",
+        f"`.{absent.cause_text}()` at {place_text(absent.cause)} returns nothing",
+        f"`.{absent.cause_text}()` does its work on the object and returns None.",
+        f"Call it on a line of its own and keep what stood before it ({place_text(absent.cause)}).",
     )
 
 
-def _of_argument(held: AbsentValue) -> tuple[str, str, str]:
-    by = f" ({line_text(held.cause)})" if held.cause.file else ""
+def _of_argument(absent: AbsentValue) -> tuple[str, str, str]:
+    by = f" ({line_text(absent.cause)})" if absent.cause.file else ""
     asked = "ask `ctx.needs_input_grad` before its gradient is computed."
-    also = f" `backward` then returns None for `{held.expression}`: {asked}" if held.reason == "backward" else ""
-    choice = f"`{held.cause_text} if {held.expression} is not None else {held.tensor}`"
+    also = f" `backward` then returns None for `{absent.expression}`: {asked}" if absent.reason == "backward" else ""
+    choice = f"`{absent.cause_text} if {absent.expression} is not None else {absent.tensor}`"
     return (
-        f"nothing was passed for it{by}, and `{held.cause_text}` needs it",
+        f"nothing was passed for it{by}, and `{absent.cause_text}` needs it",
         "A tensor and None have no arithmetic.",
-        f"Where `{held.expression}` is optional, leave it out: {choice}.{also} Else pass a tensor for it.",
+        f"Where `{absent.expression}` is optional, leave it out: {choice}.{also} Else pass a tensor for it.",
     )
 
 
@@ -242,16 +244,13 @@ def _got(fact: ValueFact) -> str:
     return f"`{fact.receiver}` was given {named}{a_kind(fact.kind)} and no tensor{argument}: "
 
 
-def _maker(fact: ValueFact) -> str:
-    kind = f" ({fact.maker_kind})" if fact.maker_kind and fact.maker_kind not in fact.maker else ""
-    return f"`{fact.maker_path or fact.maker or fact.maker_kind}`{kind if fact.maker_path or fact.maker else ''}"
-
-
 def _several(crash: CrashFact, fact: ValueFact) -> Blame:
     parts = _TWO_OUTPUTS.get(fact.maker_kind)
     line = f" at {place_text(fact.returns)}" if fact.returns.file else ""
     told = f"returns {parts}" if parts else f"returns a tuple{line}"
-    message = f"{_got(fact)}{_maker(fact)} {told}."
+    kind = f" ({fact.maker_kind})" if fact.maker_kind and fact.maker_kind not in fact.maker else ""
+    maker = f"`{fact.maker_path or fact.maker or fact.maker_kind}`{kind if fact.maker_path or fact.maker else ''}"
+    message = f"{_got(fact)}{maker} {told}."
     why = "Layers and losses compute with one tensor; a tuple of outputs must be taken apart first."
     return _blame(crash, fact, message, why, _take_apart(crash, fact))
 
@@ -269,7 +268,7 @@ def _take_apart(crash: CrashFact, fact: ValueFact) -> Change:
     if code.startswith(start):
         count = max(len(fact.holds), 2)
         after = f"{', '.join([fact.written, *['_'] * (count - 1)])} = {code.removeprefix(start)}"
-        edit = Edit(fact.origin.file or "", fact.origin.line or 0, code, after)
+        edit = line_replaced(fact.origin, after)
         return Change(f"write `{after}` at {place_text(fact.origin)}", edit, fact.origin)
     place = statement_place(crash)
     found = written(place, fact.written)
@@ -299,10 +298,10 @@ def _add_return(fact: ValueFact, name: str) -> Change:
     target, equals, _ = code.partition(" = ")
     line = place_text(fact.returns)
     if equals and target.isidentifier():
-        edit = Edit(fact.returns.file or "", fact.returns.line or 0, code, f"{code}\nreturn {target}")
+        edit = line_replaced(fact.returns, f"{code}\nreturn {target}")
         return Change(f"write `return {target}` after {line_text(fact.returns)}", edit, fact.returns)
     if code and not equals and not code.startswith(("if", "for", "while", "with", ")", "print", "pass", "del")):
-        edit = Edit(fact.returns.file or "", fact.returns.line or 0, code, f"return {code}")
+        edit = line_replaced(fact.returns, f"return {code}")
         return Change(f"write `return {code}` at {line}", edit, fact.returns)
     return Change(f"end `{name}` with `return` and its result, at {line}", None, fact.returns)
 
@@ -367,7 +366,6 @@ def _numbers(crash: CrashFact, fact: ValueFact) -> Blame | None:
     )
 
 
-# TD958: something that is no tensor was used like one.
 class NotATensor(CrashCheck):
     """Something that is no tensor reached a layer, a loss or a tensor's method.
 
@@ -398,59 +396,60 @@ _SAID = {"==": "", "!=": "anything but ", "<": "less than ", "<=": "at most ", "
 
 
 def explain_assertion(crash: CrashFact) -> Blame | None:
-    held = crash.evidence.assertion
-    if held is None or not crash.place.file:
+    fact = crash.evidence.assertion
+    if fact is None or not crash.place.file:
         return None
-    found = _of_shapes(held) if held.sizes or held.wanted else _of_values(held)
+    found = _of_shapes(fact) if fact.sizes or fact.wanted else _of_values(fact)
     if found is None:
         return None
     told, fix = found
-    kind = "The assert" if held.asserted else "The condition of the script's own"
-    made = f" `{held.tensor}` was made at {line_text(held.made)}." if held.made.file and held.tensor else ""
+    kind = "The assert" if fact.asserted else "The condition of the script's own"
+    made = f" `{fact.tensor}` was made at {line_text(fact.made)}." if fact.made.file and fact.tensor else ""
     return Blame(
-        message=f"{kind} at {place_text(crash.place)} {'failed' if held.asserted else 'was met'}: {told}.",
-        why=f"`{held.test}` is {'False' if held.asserted else 'True'} with the values of this call.{made}",
+        message=f"{kind} at {place_text(crash.place)} {'failed' if fact.asserted else 'was met'}: {told}.",
+        why=f"`{fact.test}` is {'False' if fact.asserted else 'True'} with the values of this call.{made}",
         fix=fix,
-        where=crash.place,
-        evidence=_evidence(crash, held),
+        evidence=_evidence(crash, fact),
         confidence=0.9,
     )
 
 
-def _evidence(crash: CrashFact, held: AssertionEvidence) -> dict[str, float | str]:
-    sides = {held.left: held.left_value, held.right: held.right_value}
-    known: dict[str, float | str] = {text: value for text, value in sides.items() if text and value and text != value}
-    if held.tensor and f"{held.tensor}.shape" not in known:
-        known[f"{held.tensor}.shape"] = shape_text(held.shape)
-    if held.made.file:
-        known["made"] = line_text(held.made)
-    return known | {"line": line_text(crash.place)}
+def _evidence(crash: CrashFact, fact: AssertionEvidence) -> dict[str, float | str]:
+    sides = {fact.left: fact.left_value, fact.right: fact.right_value}
+    evidence: dict[str, float | str] = {
+        text: value for text, value in sides.items() if text and value and text != value
+    }
+    if fact.tensor and f"{fact.tensor}.shape" not in evidence:
+        evidence[f"{fact.tensor}.shape"] = shape_text(fact.shape)
+    if fact.made.file:
+        evidence["made"] = line_text(fact.made)
+    return evidence | {"line": line_text(crash.place)}
 
 
-def _of_shapes(held: AssertionEvidence) -> tuple[str, str] | None:
-    got, wanted = held.sizes, held.wanted
-    name = held.tensor or held.left
-    if held.operation != "==":
+def _of_shapes(fact: AssertionEvidence) -> tuple[str, str] | None:
+    got, wanted = fact.sizes, fact.wanted
+    name = fact.tensor or fact.left
+    if fact.operation != "==":
         return None
-    whole = f" (`{name}` is {shape_text(held.shape)})" if held.tensor and held.shape != got else ""
-    subject = held.left if held.left_value == shape_text(got) else held.right
+    whole = f" (`{name}` is {shape_text(fact.shape)})" if fact.tensor and fact.shape != got else ""
+    subject = fact.left if fact.left_value == shape_text(got) else fact.right
     if len(got) != len(wanted):
         told = (
             f"`{subject}` is {shape_text(got)}{whole}, {len(got)} dimensions where "
             f"{shape_text(wanted)} has {len(wanted)}"
         )
     else:
-        pairs = enumerate(zip(got, wanted, strict=True), held.first)
+        pairs = enumerate(zip(got, wanted, strict=True), fact.first)
         odd = [f"dimension {at} is {one} and not {other}" for at, (one, other) in pairs if one != other]
         told = f"`{subject}` is {shape_text(got)}{whole} and not {shape_text(wanted)}: {', '.join(odd)}"
-    return told, _reshaping(held, name, got, wanted)
+    return told, _reshaping(fact, name, got, wanted)
 
 
-def _reshaping(held: AssertionEvidence, name: str, got: Sequence[int], wanted: Sequence[int]) -> str:
-    where = f" at {place_text(held.made)}" if held.made.file else ""
+def _reshaping(fact: AssertionEvidence, name: str, got: Sequence[int], wanted: Sequence[int]) -> str:
+    where = f" at {place_text(fact.made)}" if fact.made.file else ""
     sought = f"Look at what makes `{name}`{where}"
     if len(got) == len(wanted) and sorted(got) == sorted(wanted):
-        order = list(range(held.first)) + [held.first + at for at in _order(got, wanted)]
+        order = list(range(fact.first)) + [fact.first + at for at in _order(got, wanted)]
         return f"The sizes are right and their order is not: `{name}.permute({', '.join(map(str, order))})`. {sought}."
     if len(got) + 1 == len(wanted):
         at = next(
@@ -458,12 +457,11 @@ def _reshaping(held: AssertionEvidence, name: str, got: Sequence[int], wanted: S
             None,
         )
         if at is not None:
-            return f"A dimension of size 1 is missing: `{name}.unsqueeze({held.first + at})`. {sought}."
-    if len(got) == len(wanted) and held.first == 0 and got[1:] == wanted[1:]:
+            return f"A dimension of size 1 is missing: `{name}.unsqueeze({fact.first + at})`. {sought}."
+    if len(got) == len(wanted) and fact.first == 0 and got[1:] == wanted[1:]:
         return (
-            "Only the batch differs: the last batch of an epoch is often smaller. Compare "
-            f"`{name}.shape[1:]`, or "
-            "drop that batch: `DataLoader(..., drop_last=True)`."
+            f"Only the batch differs: the last batch of an epoch is often smaller. Compare `{name}.shape[1:]`, or drop "
+            "that batch: `DataLoader(..., drop_last=True)`."
         )
     if _count(got) == _count(wanted):
         return f"Both have {product_text(got)} = {_count(got):,} values: a `reshape` is missing or wrong. {sought}."
@@ -487,58 +485,51 @@ def _count(sizes: Sequence[int]) -> int:
     return count
 
 
-def _of_values(held: AssertionEvidence) -> tuple[str, str] | None:
-    numbers = held.numbers
-    where = f" at {place_text(held.made)}" if held.made.file else ""
+def _of_values(fact: AssertionEvidence) -> tuple[str, str] | None:
+    numbers = fact.numbers
+    where = f" at {place_text(fact.made)}" if fact.made.file else ""
     if numbers is not None and (numbers.nans or numbers.infs):
-        wrong = [f"{numbers.nans:,} NaN"] if numbers.nans else []
-        wrong += [f"{numbers.infs:,} Inf"] if numbers.infs else []
-        told = (
-            f"`{held.tensor}` ({shape_text(held.shape)}) holds {' and '.join(wrong)} among {numbers.elements:,} values"
-        )
+        told = _not_finite(f"`{fact.tensor}`", fact.shape, numbers)
         return told, (
-            "Find the op or the data that made the first of them; this line only met "
-            f"it{where and f', made{where}'}. "
+            f"Find the op or the data that made the first of them; this line only met it{where and f', made{where}'}. "
             "`torch-debugger run` on the script runs the step again and names it."
         )
-    if not held.operation:
-        return None if not held.tensor else _of_a_flag(held)
-    told = (
-        f"`{held.left}` is {held.left_value}, and {_SAID[held.operation]}{held.right_value or held.right} was asked for"
-    )
-    if not held.asserted:
-        told = f"`{held.left}` is {held.left_value} ({held.operation} {held.right_value})"
-    if held.left.endswith((".dim()", ".ndim", ".ndimension()")):
-        told += f": `{held.tensor}` has shape {shape_text(held.shape)}"
-        return told, _dimensions(held, where)
-    spot = f"Look at what makes `{held.tensor or held.left}`{where}"
+    if not fact.operation:
+        return None if not fact.tensor else _of_a_flag(fact)
+    wanted = f"{_SAID[fact.operation]}{fact.right_value or fact.right}"
+    told = f"`{fact.left}` is {fact.left_value}, and {wanted} was asked for"
+    if not fact.asserted:
+        told = f"`{fact.left}` is {fact.left_value} ({fact.operation} {fact.right_value})"
+    if fact.left.endswith((".dim()", ".ndim", ".ndimension()")):
+        told += f": `{fact.tensor}` has shape {shape_text(fact.shape)}"
+        return told, _dimensions(fact, where)
+    spot = f"Look at what makes `{fact.tensor or fact.left}`{where}"
     return told, f"{spot}; if its value is as you want it, the condition is what is out of date."
 
 
-def _dimensions(held: AssertionEvidence, where: str) -> str:
-    got, wanted = len(held.shape), held.right_value
-    if held.operation == "==" and wanted == str(got + 1):
+def _dimensions(fact: AssertionEvidence, where: str) -> str:
+    got, wanted = len(fact.shape), fact.right_value
+    if fact.operation == "==" and wanted == str(got + 1):
         return (
-            f"One sample without a batch? `{held.tensor}.unsqueeze(0)` adds the dimension. "
+            f"One sample without a batch? `{fact.tensor}.unsqueeze(0)` adds the dimension. "
             f"Look at what makes it{where}."
         )
-    return f"Look at what makes `{held.tensor}`{where}."
+    return f"Look at what makes `{fact.tensor}`{where}."
 
 
-def _of_a_flag(held: AssertionEvidence) -> tuple[str, str]:
-    numbers = held.numbers
+def _of_a_flag(fact: AssertionEvidence) -> tuple[str, str]:
+    numbers = fact.numbers
     spread = f", values {numbers.low:.4g} to {numbers.high:.4g}" if numbers is not None and numbers.elements else ""
-    told = f"`{held.test}` does not hold; `{held.tensor}` has shape {shape_text(held.shape)}{spread}"
-    if not held.asserted:
-        told = f"`{held.test}` holds; `{held.tensor}` has shape {shape_text(held.shape)}{spread}"
-    where = f" at {place_text(held.made)}" if held.made.file else ""
+    told = f"`{fact.test}` does not hold; `{fact.tensor}` has shape {shape_text(fact.shape)}{spread}"
+    if not fact.asserted:
+        told = f"`{fact.test}` holds; `{fact.tensor}` has shape {shape_text(fact.shape)}{spread}"
+    where = f" at {place_text(fact.made)}" if fact.made.file else ""
     return (
         told,
-        f"Look at what makes `{held.tensor}`{where}; if it is as you want it, the condition is out of date.",
+        f"Look at what makes `{fact.tensor}`{where}; if it is as you want it, the condition is out of date.",
     )
 
 
-# TD968: a condition that the script itself asked for did not hold.
 class AssertionFailed(CrashCheck):
     """An assert of the script's own failed, or a raise below an `if` ended it.
 
@@ -567,7 +558,9 @@ def explain_not_finite(crash: CrashFact) -> Blame | None:
     fact = crash.evidence.numbers
     if fact is None or not crash.place.file:
         return None
-    given = " and ".join(_words(operand) for operand in fact.tensors[:2])
+    given = " and ".join(
+        _not_finite(f"`{each.name}`" if each.name else "a tensor", each.shape, each) for each in fact.tensors[:2]
+    )
     end = f": {given}." if given else "."
     return Blame(
         message=f"A number that is not finite was to become an integer{end}"
@@ -576,17 +569,15 @@ def explain_not_finite(crash: CrashFact) -> Blame | None:
         why=_why(fact),
         fix="Find the first of them; this line only met it. `with torch_debugger.detect_anomaly():` around the "
         "training step names the op that makes one there.",
-        where=crash.place,
         evidence={"line": line_text(crash.place), "taker": fact.taker},
         confidence=0.95,
     )
 
 
-def _words(operand: Operand) -> str:
-    name = f"`{operand.name}`" if operand.name else "a tensor"
-    wrong = [f"{operand.nans:,} NaN"] if operand.nans else []
-    wrong += [f"{operand.infs:,} Inf"] if operand.infs else []
-    return f"{name} ({shape_text(operand.shape)}) holds {' and '.join(wrong)} among {operand.elements:,} values"
+def _not_finite(name: str, shape: Sequence[int], numbers: Operand) -> str:
+    wrong = [f"{numbers.nans:,} NaN"] if numbers.nans else []
+    wrong += [f"{numbers.infs:,} Inf"] if numbers.infs else []
+    return f"{name} ({shape_text(shape)}) holds {' and '.join(wrong)} among {numbers.elements:,} values"
 
 
 def _why(fact: NumberEvidence) -> str:
@@ -599,7 +590,7 @@ def _why(fact: NumberEvidence) -> str:
 
 # What torch's own anomaly mode says when it ends a backward: the node, and no more.
 _MESSAGE = re.compile(r"^Function '(\w+)' returned nan values in its (\d+)th output")
-_ENGINE = ("autograd/graph.py", "autograd/__init__.py")
+_ENGINE = "autograd/graph.py", "autograd/__init__.py"
 # Ops whose slope is not finite somewhere, and where.
 _EDGES = {
     "sqrt": "sqrt has an infinite slope at 0", "rsqrt": "rsqrt has no slope at 0", "log": "log has none at 0",
@@ -629,27 +620,17 @@ def anomaly_blame(crash: CrashFact, node: str, output: int) -> Blame:
     why = f"{edge[:1].upper()}{edge[1:]}. " if edge else ""
     where = f"the backward of your own Function `{op}`" if custom else f"the backward of `{op.lower()}`"
     return Blame(
-        message=f"Autograd's anomaly mode ended the script: {where} (`{node}`) made a NaN, in the "
-        "gradient of its "
+        message=f"Autograd's anomaly mode ended the script: {where} (`{node}`) made a NaN, in the gradient of its "
         f"input {output + 1}.",
-        why=f"{why}Anomaly mode names the first node whose gradients hold NaN; an inf before "
-        "it goes unnoticed, so the "
+        why=f"{why}Anomaly mode names the first node whose gradients hold NaN; an inf before it goes unnoticed, so the "
         "op at fault may be the one that ran after it in the forward.",
-        fix="Run the script with `torch-debugger run`: it runs the step again and names the "
-        "op, its line and its "
-        "numbers. A mask on the result does not help: 0 times NaN is NaN; keep the op's "
-        "input inside its range.",
-        where=crash.place,
-        evidence={
-            "node": node,
-            "output": output,
-            **({"line": line_text(crash.place)} if crash.place.file else {}),
-        },
+        fix="Run the script with `torch-debugger run`: it runs the step again and names the op, its line and its "
+        "numbers. A mask on the result does not help: 0 times NaN is NaN; keep the op's input inside its range.",
+        evidence={"node": node, "output": output, **({"line": line_text(crash.place)} if crash.place.file else {})},
         confidence=0.8,
     )
 
 
-# TD967: NaN or Inf was handed to something that takes only real numbers.
 class ValuesNotFinite(CrashCheck):
     """A distribution, a sampling, a decomposition or autograd's anomaly mode met NaN or Inf.
 
@@ -670,4 +651,4 @@ class ValuesNotFinite(CrashCheck):
     id = "TD967"
     name = "values-not-finite"
     title = "NaN or Inf was given to something that takes only real numbers"
-    explainers = (explain_not_finite, explain_anomaly)
+    explainers = explain_not_finite, explain_anomaly
