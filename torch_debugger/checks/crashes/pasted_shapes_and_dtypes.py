@@ -6,23 +6,21 @@ import math
 import re
 
 from torch_debugger.checks.crashes.explanation import Blame, product_text, shape_text
-from torch_debugger.checks.crashes.pasted_tracebacks import Reading, read
+from torch_debugger.checks.crashes.pasted_tracebacks import Reading, from_text, read
+from torch_debugger.checks.crashes.user_code import cast_to
 from torch_debugger.records import CrashFact
 
 _BUILDER = "the line that builds the layer, and where its input comes from"
 
 
-def explain_text_linear(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        through=r"/torch/nn/modules/linear\.py$",
-    )
-    if told is None:
-        return None
-    rows, got, built_for, out = (told.number(group) for group in (1, 2, 3, 4))
-    return told.blame(
-        f"a Linear layer called by {told.at} got {got} features and was built for {built_for}.",
+@from_text(
+    r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
+    through=r"/torch/nn/modules/linear\.py$",
+)
+def explain_text_linear(reading: Reading) -> Blame | None:
+    rows, got, built_for, out = (reading.number(group) for group in (1, 2, 3, 4))
+    return reading.blame(
+        f"a Linear layer called by {reading.at} got {got} features and was built for {built_for}.",
         "A Linear layer multiplies the last dimension of its input, so that one must equal in_features.",
         _linear_fix(rows, got, built_for, out),
         _BUILDER,
@@ -42,21 +40,18 @@ def _linear_fix(rows: int, got: int, built_for: int, out: int) -> str:
     return fix
 
 
-def explain_text_conv(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"Given (groups|transposed)=\d+, weight of size \[([\d, ]+)\], expected input\[([\d, ]+)\] "
-        r"to have (\d+) channels, but got (\d+) channels instead",
-        through=r"/torch/nn/modules/conv\.py$",
-    )
-    if told is None:
-        return None
-    weight, given, wanted, got = told.sizes(2), told.sizes(3), told.number(4), told.number(5)
-    kind = f"Conv{'Transpose' if told.match[1] == 'transposed' else ''}{len(weight) - 2}d"
-    made = weight[1] if told.match[1] == "transposed" else weight[0]
+@from_text(
+    r"Given (groups|transposed)=\d+, weight of size \[([\d, ]+)\], expected input\[([\d, ]+)\] "
+    r"to have (\d+) channels, but got (\d+) channels instead",
+    through=r"/torch/nn/modules/conv\.py$",
+)
+def explain_text_conv(reading: Reading) -> Blame | None:
+    weight, given, wanted, got = reading.sizes(2), reading.sizes(3), reading.number(4), reading.number(5)
+    kind = f"Conv{'Transpose' if reading.match[1] == 'transposed' else ''}{len(weight) - 2}d"
+    made = weight[1] if reading.match[1] == "transposed" else weight[0]
     fix = f"Build it as `nn.{kind}({got}, {made}, ...)`, or give it {wanted} channels."
-    return told.blame(
-        f"a {kind} layer called by {told.at} was built for {wanted} input channels and got {got}: "
+    return reading.blame(
+        f"a {kind} layer called by {reading.at} was built for {wanted} input channels and got {got}: "
         f"its input has shape {shape_text(given)}.",
         "Dimension 1 of the input is the channels; it must equal in_channels.",
         _other_order(given, wanted) + fix,
@@ -78,18 +73,16 @@ def _other_order(given: tuple[int, ...], wanted: int) -> str:
     return ""
 
 
-def explain_text_conv_rank(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"Expected \d+D \(unbatched\) or (\d+)D \(batched\) input to (\w+), "
-        r"but got input of size: \[([\d, ]*)\]",
-        through=r"/torch/nn/modules/conv\.py$",
-    )
-    if told is None:
-        return None
-    given, rank = told.sizes(3), told.number(1)
-    return told.blame(
-        f"`{told.match[2]}`, called by {told.at}, takes {rank} dimensions and got {len(given)}: {shape_text(given)}.",
+@from_text(
+    r"Expected \d+D \(unbatched\) or (\d+)D \(batched\) input to (\w+), "
+    r"but got input of size: \[([\d, ]*)\]",
+    through=r"/torch/nn/modules/conv\.py$",
+)
+def explain_text_conv_rank(reading: Reading) -> Blame | None:
+    given, rank = reading.sizes(3), reading.number(1)
+    return reading.blame(
+        f"`{reading.match[2]}`, called by {reading.at}, takes {rank} dimensions and got {len(given)}: "
+        f"{shape_text(given)}.",
         "A convolution reads its input as [batch, channels, sizes ...].",
         f"Give it {rank} dimensions: `x.unsqueeze(1)` adds a channel, `x.unsqueeze(0)` a batch of one."
         if len(given) < rank
@@ -99,25 +92,22 @@ def explain_text_conv_rank(crash: CrashFact) -> Blame | None:
     )
 
 
-def explain_text_norm(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"running_mean should contain (\d+) elements not (\d+)",
-        through=r"/torch/nn/modules/(batchnorm|instancenorm)\.py$",
-    )
-    if told is not None:
-        return _features(told, "BatchNorm", told.number(1), told.number(2), "num_features")
-    told = read(
-        crash,
-        r"Given normalized_shape=\[([\d, ]+)\], expected input with shape \[\*, [\d, ]+\], "
-        r"but got input of size ?\[([\d, ]+)\]",
-        through=r"/torch/nn/modules/normalization\.py$",
-    )
-    if told is None:
-        return None
-    built, given = told.sizes(1), told.sizes(2)
-    return told.blame(
-        f"a LayerNorm called by {told.at} was built for {shape_text(built)} and got an input of shape "
+@from_text(
+    r"running_mean should contain (\d+) elements not (\d+)", through=r"/torch/nn/modules/(batchnorm|instancenorm)\.py$"
+)
+def explain_text_batch_norm(reading: Reading) -> Blame | None:
+    return _features(reading, "BatchNorm", reading.number(1), reading.number(2), "num_features")
+
+
+@from_text(
+    r"Given normalized_shape=\[([\d, ]+)\], expected input with shape \[\*, [\d, ]+\], "
+    r"but got input of size ?\[([\d, ]+)\]",
+    through=r"/torch/nn/modules/normalization\.py$",
+)
+def explain_text_layer_norm(reading: Reading) -> Blame | None:
+    built, given = reading.sizes(1), reading.sizes(2)
+    return reading.blame(
+        f"a LayerNorm called by {reading.at} was built for {shape_text(built)} and got an input of shape "
         f"{shape_text(given)}.",
         "The last dimensions of the input must equal normalized_shape.",
         f"Build it as `nn.LayerNorm({list(given[-len(built) :])})`, or give it what it was built for.",
@@ -126,18 +116,16 @@ def explain_text_norm(crash: CrashFact) -> Blame | None:
     )
 
 
-def explain_text_sequence(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"input\.size\(-1\) must be equal to input_size\. Expected (\d+), got (\d+)",
-        through=r"/torch/nn/modules/rnn\.py$",
-    )
-    return _features(told, "recurrent", told.number(2), told.number(1), "input_size") if told else None
+@from_text(
+    r"input\.size\(-1\) must be equal to input_size\. Expected (\d+), got (\d+)", through=r"/torch/nn/modules/rnn\.py$"
+)
+def explain_text_sequence(reading: Reading) -> Blame | None:
+    return _features(reading, "recurrent", reading.number(2), reading.number(1), "input_size")
 
 
-def _features(told: Reading, kind: str, got: int, built_for: int, name: str) -> Blame:
-    return told.blame(
-        f"a {kind} layer called by {told.at} got {got} features and was built for {built_for}.",
+def _features(reading: Reading, kind: str, got: int, built_for: int, name: str) -> Blame:
+    return reading.blame(
+        f"a {kind} layer called by {reading.at} got {got} features and was built for {built_for}.",
         f"The features of the input must equal {name}.",
         f"Build it with {name} = {got}, or give it {built_for} features.",
         _BUILDER,
@@ -150,7 +138,8 @@ LAYER_TEXTS = (
     explain_text_linear,
     explain_text_conv,
     explain_text_conv_rank,
-    explain_text_norm,
+    explain_text_batch_norm,
+    explain_text_layer_norm,
     explain_text_sequence,
 )
 
@@ -159,20 +148,17 @@ LAYER_TEXTS = (
 _SHAPES = "the shapes of the tensors, and where they were made"
 
 
-def explain_text_product(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
-        line=r"@|\b(?:mat)?mul\(|\bmm\(|\baddmm\(|\blinear\(|\bdot\(|\beinsum\(",
-    )
-    if told is None:
-        return None
-    first, second = (told.number(1), told.number(2)), (told.number(3), told.number(4))
+@from_text(
+    r"mat1 and mat2 shapes cannot be multiplied \((\d+)x(\d+) and (\d+)x(\d+)\)",
+    line=r"@|\b(?:mat)?mul\(|\bmm\(|\baddmm\(|\blinear\(|\bdot\(|\beinsum\(",
+)
+def explain_text_product(reading: Reading) -> Blame | None:
+    first, second = (reading.number(1), reading.number(2)), (reading.number(3), reading.number(4))
     fix = f"Make the {first[1]} columns of the first equal the {second[0]} rows of the second."
     if first[1] == second[1]:
         fix = f"Transpose the second, `.T`: then it has {first[1]} rows. Or make the sizes equal."
-    return told.blame(
-        f"{told.at} multiplies {shape_text(first)} by {shape_text(second)}.",
+    return reading.blame(
+        f"{reading.at} multiplies {shape_text(first)} by {shape_text(second)}.",
         "The columns of the first matrix must be as many as the rows of the second.",
         fix,
         "which of the two was meant otherwise",
@@ -181,19 +167,16 @@ def explain_text_product(crash: CrashFact) -> Blame | None:
     )
 
 
-def explain_text_elementwise(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) "
-        r"at non-singleton dimension (\d+)",
-        through=r"/torch/nn/functional\.py$",
-        line=r"[-+*/%<>&|^]|==|!=|\b(?:add|sub|mul|div|where|lerp|addcmul|maximum|minimum|eq|masked_fill)_?\(",
-    )
-    if told is None:
-        return None
-    first, second, dimension = told.number(1), told.number(2), told.number(3)
-    return told.blame(
-        f"{told.at} combines two tensors that have {first} and {second} entries in dimension {dimension}.",
+@from_text(
+    r"The size of tensor a \((\d+)\) must match the size of tensor b \((\d+)\) "
+    r"at non-singleton dimension (\d+)",
+    through=r"/torch/nn/functional\.py$",
+    line=r"[-+*/%<>&|^]|==|!=|\b(?:add|sub|mul|div|where|lerp|addcmul|maximum|minimum|eq|masked_fill)_?\(",
+)
+def explain_text_elementwise(reading: Reading) -> Blame | None:
+    first, second, dimension = reading.number(1), reading.number(2), reading.number(3)
+    return reading.blame(
+        f"{reading.at} combines two tensors that have {first} and {second} entries in dimension {dimension}.",
         "Combined entry by entry, two sizes must be equal, or one of them 1.",
         f"Print both shapes before the line, and make dimension {dimension} agree.",
         _SHAPES,
@@ -204,22 +187,21 @@ def explain_text_elementwise(crash: CrashFact) -> Blame | None:
 
 
 def explain_text_view(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)",
-        line=r"\b(?:view|reshape|unflatten)\(",
+    reading = read(
+        crash, r"shape '\[([-\d, ]+)\]' is invalid for input of size (\d+)", line=r"\b(?:view|reshape|unflatten)\("
     )
-    if told is None:
+    if reading is None:
         return None
-    asked, entries = told.sizes(1), told.number(2)
+    asked, entries = reading.sizes(1), reading.number(2)
     known = math.prod(size for size in asked if size != -1)
     wants = f"a multiple of {known:,}" if -1 in asked else f"{product_text(asked)} = {known:,}"
     first = asked[0]
     fix = "Take the sizes from the tensor itself: `x.flatten(1)` keeps the batch, whatever follows."
     if len(asked) == 2 and first > 0 and entries % first == 0:
         fix = f"With {first} rows there are {entries // first:,} entries a row: `({first}, {entries // first})`."
-    return told.blame(
-        f"{told.at} asks for the shape {shape_text(asked)}, which needs {wants} entries; the tensor has {entries:,}.",
+    return reading.blame(
+        f"{reading.at} asks for the shape {shape_text(asked)}, which needs {wants} entries; the tensor has "
+        f"{entries:,}.",
         "A view keeps every entry, so that the sizes must multiply to the same number.",
         fix,
         "the shape the tensor had before",
@@ -228,18 +210,15 @@ def explain_text_view(crash: CrashFact) -> Blame | None:
     )
 
 
-def explain_text_join(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"Sizes of tensors must match except in dimension (\d+)\. Expected size (\d+) but got size (\d+) "
-        r"for tensor number (\d+) in the list",
-        line=r"\b(?:cat|concat|concatenate|hstack|vstack|dstack|column_stack)\(",
-    )
-    if told is None:
-        return None
-    joined, wanted, got, number = (told.number(group) for group in (1, 2, 3, 4))
-    return told.blame(
-        f"{told.at} joins tensors along dimension {joined}; tensor {number} of its list has size {got} in "
+@from_text(
+    r"Sizes of tensors must match except in dimension (\d+)\. Expected size (\d+) but got size (\d+) "
+    r"for tensor number (\d+) in the list",
+    line=r"\b(?:cat|concat|concatenate|hstack|vstack|dstack|column_stack)\(",
+)
+def explain_text_join(reading: Reading) -> Blame | None:
+    joined, wanted, got, number = (reading.number(group) for group in (1, 2, 3, 4))
+    return reading.blame(
+        f"{reading.at} joins tensors along dimension {joined}; tensor {number} of its list has size {got} in "
         f"another dimension, where the first has {wanted}.",
         "Joined tensors must have equal sizes in all other dimensions.",
         f"Make entry {number} of the list fit, or join along the dimension in which they differ.",
@@ -250,20 +229,17 @@ def explain_text_join(crash: CrashFact) -> Blame | None:
     )
 
 
-def explain_text_stack(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"stack expects each tensor to be equal size, but got \[([\d, ]*)\] at entry 0 "
-        r"and \[([\d, ]*)\] at entry (\d+)",
-        line=r"\bstack\(",
-        through=r"/torch/utils/data/_utils/collate\.py$",
-    )
-    if told is None:
-        return None
-    first, other, entry = told.sizes(1), told.sizes(2), told.number(3)
-    loader = any(frame.file.endswith("/collate.py") for frame in crash.frames)
-    what = "the DataLoader makes a batch of samples" if loader else f"{told.at} stacks tensors"
-    return told.blame(
+@from_text(
+    r"stack expects each tensor to be equal size, but got \[([\d, ]*)\] at entry 0 "
+    r"and \[([\d, ]*)\] at entry (\d+)",
+    line=r"\bstack\(",
+    through=r"/torch/utils/data/_utils/collate\.py$",
+)
+def explain_text_stack(reading: Reading) -> Blame | None:
+    first, other, entry = reading.sizes(1), reading.sizes(2), reading.number(3)
+    loader = any(frame.file.endswith("/collate.py") for frame in reading.crash.frames)
+    what = "the DataLoader makes a batch of samples" if loader else f"{reading.at} stacks tensors"
+    return reading.blame(
         f"{what} of unequal shapes: {shape_text(first)} at entry 0 and {shape_text(other)} at entry {entry}.",
         "Stacked tensors must all have one shape.",
         "Bring every sample to one shape in the dataset (crop, resize, pad), or give the DataLoader a "
@@ -289,15 +265,13 @@ OPERATION_TEXTS = (
 _LOSS = r"/torch/nn/functional\.py$"
 
 
-def explain_text_batches(crash: CrashFact) -> Blame | None:
-    told = read(crash, r"Expected input batch_size \((\d+)\) to match target batch_size \((\d+)\)", through=_LOSS)
-    if told is None:
-        return None
-    rows, targets = told.number(1), told.number(2)
+@from_text(r"Expected input batch_size \((\d+)\) to match target batch_size \((\d+)\)", through=_LOSS)
+def explain_text_batches(reading: Reading) -> Blame | None:
+    rows, targets = reading.number(1), reading.number(2)
     ratio = max(rows, targets) / max(min(rows, targets), 1)
     times = f", {ratio:.0f} times as many" if ratio == int(ratio) and ratio > 1 else ""
-    return told.blame(
-        f"the loss called by {told.at} got {rows} rows of predictions and {targets} targets.",
+    return reading.blame(
+        f"the loss called by {reading.at} got {rows} rows of predictions and {targets} targets.",
         f"Each row needs one target. {max(rows, targets)} is not {min(rows, targets)}{times}: a view or a "
         "flatten before the loss may have moved entries into the batch dimension.",
         "Keep the batch dimension: `x.flatten(1)`, not `x.view(-1, n)`; and flatten the target like the input.",
@@ -307,23 +281,20 @@ def explain_text_batches(crash: CrashFact) -> Blame | None:
     )
 
 
-def explain_text_target_size(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"arget size \(torch\.Size\(\[([\d, ]*)\]\)\) (?:that is different to|must be the same as) "
-        r"(?:the )?input size \(torch\.Size\(\[([\d, ]*)\]\)\)",
-        through=_LOSS,
-    )
-    if told is None:
-        return None
-    target, given = told.sizes(1), told.sizes(2)
+@from_text(
+    r"arget size \(torch\.Size\(\[([\d, ]*)\]\)\) (?:that is different to|must be the same as) "
+    r"(?:the )?input size \(torch\.Size\(\[([\d, ]*)\]\)\)",
+    through=_LOSS,
+)
+def explain_text_target_size(reading: Reading) -> Blame | None:
+    target, given = reading.sizes(1), reading.sizes(2)
     fix = "Bring both to one shape."
     if given == (*target, 1):
         fix = "Drop the last dimension of the prediction, `.squeeze(-1)`, or add one to the target."
     elif target == (*given, 1):
         fix = "Drop the last dimension of the target: `.squeeze(-1)`."
-    return told.blame(
-        f"the loss called by {told.at} compares a prediction of shape {shape_text(given)} with a target of "
+    return reading.blame(
+        f"the loss called by {reading.at} compares a prediction of shape {shape_text(given)} with a target of "
         f"shape {shape_text(target)}.",
         "This loss compares entry by entry, so both must have one shape.",
         fix,
@@ -333,10 +304,7 @@ def explain_text_target_size(crash: CrashFact) -> Blame | None:
     )
 
 
-LOSS_TEXTS = (
-    explain_text_batches,
-    explain_text_target_size,
-)
+LOSS_TEXTS = explain_text_batches, explain_text_target_size
 
 
 # Pasted tracebacks: dtypes that do not fit each other.
@@ -345,12 +313,11 @@ _NAMES = {
     "int": "int32", "short": "int16", "char": "int8", "byte": "uint8", "bool": "bool",
     "complexfloat": "complex64", "complexdouble": "complex128",
 }  # fmt: skip
-_CASTS = {"float32": "float", "float64": "double", "float16": "half", "bfloat16": "bfloat16", "int64": "long"}
 _MAKER = "the line that made the tensor"
 
 
 def explain_text_layer_dtypes(crash: CrashFact) -> Blame | None:
-    told = read(
+    reading = read(
         crash,
         r"mat1 and mat2 must have the same dtype, but got (\w+) and (\w+)",
         through=r"/torch/nn/modules/linear\.py$",
@@ -360,54 +327,50 @@ def explain_text_layer_dtypes(crash: CrashFact) -> Blame | None:
         r"\((?:torch\.)?(?:cuda\.)?(\w+?)(?:Tensor)?\) should be the same",
         through=r"/torch/nn/modules/conv\.py$",
     )
-    given, weights = (dtype_name(told.match[1]), dtype_name(told.match[2])) if told else ("", "")
-    if told is None or not given or not weights or given == weights:
+    given, weights = (dtype_name(reading.match[1]), dtype_name(reading.match[2])) if reading else ("", "")
+    if reading is None or not given or not weights or given == weights:
         return None
-    return told.blame(
-        f"a layer called by {told.at} got a {given} input, and its weights are {weights}.",
-        "A layer computes in one dtype." + _from_numpy(given),
-        f"Convert the input where it comes in: `{_cast(weights)}`.",
+    from_numpy = " numpy arrays are float64 unless told otherwise." if given == "float64" else ""
+    return reading.blame(
+        f"a layer called by {reading.at} got a {given} input, and its weights are {weights}.",
+        "A layer computes in one dtype." + from_numpy,
+        f"Convert the input where it comes in: `{cast_to(weights)}`.",
         _MAKER,
         input=given,
         weights=weights,
     )
 
 
-def explain_text_targets(crash: CrashFact) -> Blame | None:
+@from_text(
+    r"expected scalar type (Long|Float|Double) but found (\w+)", through=r"/torch/nn/(?:functional|modules/loss)\.py$"
+)
+def explain_text_targets(reading: Reading) -> Blame | None:
     """Class numbers that are no integers, or the other way round."""
-    told = read(
-        crash,
-        r"expected scalar type (Long|Float|Double) but found (\w+)",
-        through=r"/torch/nn/(?:functional|modules/loss)\.py$",
-    )
-    wanted, found = (dtype_name(told.match[1]), dtype_name(told.match[2])) if told else ("", "")
-    if told is None or not found or wanted == found:
+    wanted, found = dtype_name(reading.match[1]), dtype_name(reading.match[2])
+    if not found or wanted == found:
         return None
-    return told.blame(
-        f"a loss or layer called by {told.at} takes {wanted} and got {found}.",
+    return reading.blame(
+        f"a loss or layer called by {reading.at} takes {wanted} and got {found}.",
         "Class numbers are integers (int64); predictions and regression targets are floating point.",
-        f"Convert the odd one: `{_cast(wanted)}`.",
+        f"Convert the odd one: `{cast_to(wanted)}`.",
         "which of the tensors it is, and " + _MAKER,
         expected=wanted,
         got=found,
     )
 
 
-def explain_text_indices(crash: CrashFact) -> Blame | None:
-    told = read(
-        crash,
-        r"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
-        r"but got torch\.(?:cuda\.)?(\w+)Tensor instead",
-        through=r"/torch/nn/modules/sparse\.py$|/torch/nn/functional\.py$",
-    )
-    if told is None:
-        return None
-    return told.blame(
-        f"an embedding called by {told.at} got {dtype_name(told.match[1])} instead of indices.",
+@from_text(
+    r"Expected tensor for argument #1 'indices' to have one of the following scalar types: Long, Int; "
+    r"but got torch\.(?:cuda\.)?(\w+)Tensor instead",
+    through=r"/torch/nn/modules/sparse\.py$|/torch/nn/functional\.py$",
+)
+def explain_text_indices(reading: Reading) -> Blame | None:
+    return reading.blame(
+        f"an embedding called by {reading.at} got {dtype_name(reading.match[1])} instead of indices.",
         "An embedding looks rows up by number: it takes integers.",
         "Give it the numbers of the rows, `.long()`, and not the vectors themselves.",
         _MAKER,
-        got=dtype_name(told.match[1]),
+        got=dtype_name(reading.match[1]),
     )
 
 
@@ -417,16 +380,4 @@ def dtype_name(word: str) -> str:
     return _NAMES.get(plain, plain if plain in _NAMES.values() else "")
 
 
-def _cast(dtype: str) -> str:
-    return f".{_CASTS[dtype]}()" if dtype in _CASTS else f".to(torch.{dtype})"
-
-
-def _from_numpy(given: str) -> str:
-    return " numpy arrays are float64 unless told otherwise." if given == "float64" else ""
-
-
-DTYPE_TEXTS = (
-    explain_text_layer_dtypes,
-    explain_text_targets,
-    explain_text_indices,
-)
+DTYPE_TEXTS = explain_text_layer_dtypes, explain_text_targets, explain_text_indices

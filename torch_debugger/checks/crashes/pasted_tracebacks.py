@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import functools
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
@@ -50,10 +51,10 @@ class Reading:
     def sizes(self, group: int) -> tuple[int, ...]:
         return tuple(int(size) for size in re.findall(r"-?\d+", self.match[group]))
 
-    def blame(self, told: str, why: str, fix: str, unknown: str, **evidence: float | str) -> Blame:
+    def blame(self, message: str, why: str, fix: str, unknown: str, **evidence: float | str) -> Blame:
         if self.frame is None:
             return Blame(
-                message=f"From the message alone: {told}",
+                message=f"From the message alone: {message}",
                 why=why,
                 fix=f"{fix} Not known from the message: which line it was, and {unknown}. {MORE}",
                 where=self.place,
@@ -61,7 +62,7 @@ class Reading:
                 confidence=_BARE_CONFIDENCE,
             )
         return Blame(
-            message=f"From the text alone: {told}",
+            message=f"From the text alone: {message}",
             why=why,
             fix=f"{fix} Not known from the text: {unknown}. `torch-debugger run` on the script shows it.",
             where=self.place,
@@ -70,11 +71,11 @@ class Reading:
         )
 
 
-def read(crash: CrashFact, message: str, *, through: str = "", line: str = "") -> Reading | None:
+def read(crash: CrashFact, pattern: str, *, through: str = "", line: str = "") -> Reading | None:
     """The message, when it came out of torch: through files, or from a line, that this message comes from."""
     frame = user_frame(crash)
     if crash.pasted and not crash.frames:
-        found = re.search(message, crash.message)
+        found = re.search(pattern, crash.message)
         return Reading(crash, None, found) if found is not None else None
     if not crash.pasted or frame is None or _OWN_RAISE.match(frame.code):
         return None
@@ -83,8 +84,23 @@ def read(crash: CrashFact, message: str, *, through: str = "", line: str = "") -
         return None
     came_through = bool(through) and any(re.search(through, file) for file in behind)
     stands_there = bool(line) and not behind and re.search(line, frame.failing or frame.code) is not None
-    match = re.search(message, crash.message)
+    match = re.search(pattern, crash.message)
     return Reading(crash, frame, match) if match is not None and (came_through or stands_there) else None
+
+
+def from_text(
+    pattern: str, *, through: str = "", line: str = ""
+) -> Callable[[Callable[[Reading], Blame | None]], Callable[[CrashFact], Blame | None]]:
+    """Make a crash's explainer of a function that explains this message of torch's."""
+
+    def decorate(explain: Callable[[Reading], Blame | None]) -> Callable[[CrashFact], Blame | None]:
+        def explain_crash(crash: CrashFact) -> Blame | None:
+            found = read(crash, pattern, through=through, line=line)
+            return explain(found) if found is not None else None
+
+        return explain_crash
+
+    return decorate
 
 
 # Pasted tracebacks whose message says it all: what to say of each, as data.
@@ -92,8 +108,8 @@ def read(crash: CrashFact, message: str, *, through: str = "", line: str = "") -
 class TextRule:
     """A message of torch's, the files or the line it comes from, and the words; named groups fill them in."""
 
-    message: str
-    told: str  # {at} is the user's line
+    pattern: str
+    message: str  # {at} is the user's line
     why: str
     fix: str
     unknown: str
@@ -111,11 +127,11 @@ def _first(rules: tuple[TextRule, ...], crash: CrashFact) -> Blame | None:
     for rule in rules:
         if rule.outside and any(re.search(rule.outside, frame.file) for frame in crash.frames):
             continue
-        told = read(crash, rule.message, through=rule.through, line=rule.line)
-        if told is not None:
-            words = {name: text for name, text in told.match.groupdict().items() if text is not None}
-            filled = [text.format(at=told.at, **words) for text in (rule.told, rule.why, rule.fix)]
-            return told.blame(filled[0], filled[1], filled[2], rule.unknown, **words)
+        reading = read(crash, rule.pattern, through=rule.through, line=rule.line)
+        if reading is not None:
+            words = {name: text for name, text in reading.match.groupdict().items() if text is not None}
+            filled = [text.format(at=reading.at, **words) for text in (rule.message, rule.why, rule.fix)]
+            return reading.blame(filled[0], filled[1], filled[2], rule.unknown, **words)
     return None
 
 
@@ -124,8 +140,8 @@ _VALUES = "the values that met there"
 
 explain_message_numpy = explain_by(
     TextRule(
-        message=r"can't convert (?P<device>\w+)(?::\d+)? device type tensor to numpy",
-        told="a tensor on the device {device} was to become a numpy array.",
+        pattern=r"can't convert (?P<device>\w+)(?::\d+)? device type tensor to numpy",
+        message="a tensor on the device {device} was to become a numpy array.",
         why="numpy reads the memory of the CPU.",
         fix="Write `.detach().cpu().numpy()`.",
         unknown="which tensor",
@@ -133,55 +149,50 @@ explain_message_numpy = explain_by(
 )
 explain_message_worker = explain_by(
     TextRule(
-        message=r"DataLoader worker \(pid.*?\) (?:is killed by signal|exited unexpectedly)",
-        told="a worker process of a DataLoader ended in the middle of its work.",
+        pattern=r"DataLoader worker \(pid.*?\) (?:is killed by signal|exited unexpectedly)",
+        message="a worker process of a DataLoader ended in the middle of its work.",
         why="Most often the machine ran out of memory or of shared memory (/dev/shm), or the dataset crashed in C.",
-        fix="Try `num_workers=0`: an exception of the dataset then shows where it is raised. "
-        "If that runs, use fewer "
+        fix="Try `num_workers=0`: an exception of the dataset then shows where it is raised. If that runs, use fewer "
         "workers or give the container more shared memory (`--shm-size`).",
         unknown="what ended it",
     )
 )
 explain_message_collective = explain_by(
     TextRule(
-        message=r"[Ww]atchdog caught collective operation timeout.*?OpType=(?P<operation>\w+)",
-        told="a rank waited in {operation} for the others until the time was up.",
+        pattern=r"[Ww]atchdog caught collective operation timeout.*?OpType=(?P<operation>\w+)",
+        message="a rank waited in {operation} for the others until the time was up.",
         why="Another rank never came to the same collective: it failed, had fewer batches, or took another branch.",
-        fix="Look at the first error of the other ranks; every rank must make the same "
-        "collectives in the same order. "
+        fix="Look at the first error of the other ranks; every rank must make the same collectives in the same order. "
         "Run all ranks under `torch-debugger run`, which says who did not come.",
         unknown="which rank did not come",
     )
 )
 explain_message_memory = explain_by(
     TextRule(
-        message=r"CUDA out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+)",
-        told="{asked} more were asked for than the GPU had left.",
+        pattern=r"CUDA out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+)",
+        message="{asked} more were asked for than the GPU had left.",
         why="Weights, gradients, optimizer state and the activations of the batch share the memory of the GPU.",
-        fix="Halve the batch and accumulate gradients over two steps; use bf16 autocast; add "
-        "up `loss.item()` and not "
+        fix="Halve the batch and accumulate gradients over two steps; use bf16 autocast; add up `loss.item()` and not "
         "`loss`. `torch-debugger rehearse` says how large a batch fits.",
         unknown="what holds the memory",
     )
 )
 explain_message_kernel = explain_by(
     TextRule(
-        message=r"CUDA error: (?P<error>device-side assert triggered|misaligned address|"
+        pattern=r"CUDA error: (?P<error>device-side assert triggered|misaligned address|"
         r"an illegal memory access was encountered)",
-        told='a kernel on the GPU failed: "{error}".',
-        why="Kernels run behind the program, so the line of the traceback may be a later "
-        "one. Most often an index or a "
+        message='a kernel on the GPU failed: "{error}".',
+        why="Kernels run behind the program, so the line of the traceback may be a later one. Most often an index or a "
         "label is out of range.",
-        fix="Run the script once on the CPU, or with `CUDA_LAUNCH_BLOCKING=1`, for the exact "
-        "line; compare the largest "
+        fix="Run the script once on the CPU, or with `CUDA_LAUNCH_BLOCKING=1`, for the exact line; compare the largest "
         "label and index with what the layers were built for.",
         unknown=_VALUES,
     )
 )
 explain_message_variable = explain_by(
     TextRule(
-        message=r"^name '(?P<name>\w+)' is not defined|(?:local|free) variable '(?P<local>\w+)'",
-        told="a variable or module is used that has no value there.",
+        pattern=r"^name '(?P<name>\w+)' is not defined|(?:local|free) variable '(?P<local>\w+)'",
+        message="a variable or module is used that has no value there.",
         why="Python knows a name only after a line has given it a value, or imported it.",
         fix="Look for a misspelling, a forgotten import, or a variable that only one branch or loop gives its value.",
         unknown="what is in scope there",
@@ -189,19 +200,18 @@ explain_message_variable = explain_by(
 )
 explain_message_attribute = explain_by(
     TextRule(
-        message=r"module 'torch(?P<inside>[\w.]*)' has no attribute '(?P<name>\w+)'",
-        told="`torch{inside}` has no `{name}` in the version that is installed.",
+        pattern=r"module 'torch(?P<inside>[\w.]*)' has no attribute '(?P<name>\w+)'",
+        message="`torch{inside}` has no `{name}` in the version that is installed.",
         why="It was renamed or removed, is newer than this torch, or a file of yours is called torch.py.",
-        fix="Compare `torch.__version__` with the version that the code was written for, and "
-        "look the name up in the "
+        fix="Compare `torch.__version__` with the version that the code was written for, and look the name up in the "
         "release notes.",
         unknown="the version of torch",
     )
 )
 explain_message_scalar_type = explain_by(
     TextRule(
-        message=r"expected scalar type (?P<wanted>\w+) but found (?P<found>\w+)",
-        told="an operation takes {wanted} and got {found}.",
+        pattern=r"expected scalar type (?P<wanted>\w+) but found (?P<found>\w+)",
+        message="an operation takes {wanted} and got {found}.",
         why="Class numbers are integers (int64); inputs, predictions and targets of a regression are float32.",
         fix="Convert the odd one: `.float()` for numbers, `.long()` for class numbers.",
         unknown=_VALUES,
@@ -209,12 +219,11 @@ explain_message_scalar_type = explain_by(
 )
 explain_message_devices = explain_by(
     TextRule(
-        message=r"Expected all tensors to be on the same device",
-        told="tensors of one operation are on different devices.",
+        pattern=r"Expected all tensors to be on the same device",
+        message="tensors of one operation are on different devices.",
         why="An operation runs on one device, and nothing is moved by itself.",
-        fix="Move the model once (`model.to(device)`) and each batch in the loop (`x = "
-        "x.to(device)`); make new tensors "
-        "with `device=x.device`.",
+        fix="Move the model once (`model.to(device)`) and each batch in the loop (`x = x.to(device)`); make new "
+        "tensors with `device=x.device`.",
         unknown="which of them",
     )
 )
@@ -225,9 +234,9 @@ _BACKWARD = r"/torch/(?:_tensor|autograd/__init__|autograd/graph)\.py$"
 
 explain_text_no_graph = explain_by(
     TextRule(
-        message=r"element (?P<element>\d+) of tensors does not require grad and does not have a grad_fn",
+        pattern=r"element (?P<element>\d+) of tensors does not require grad and does not have a grad_fn",
         through=_BACKWARD,
-        told="{at} goes back through a tensor that no trainable weight leads to.",
+        message="{at} goes back through a tensor that no trainable weight leads to.",
         why="Somewhere before it the graph was cut, or nothing was recorded.",
         fix="Look between the model and the loss for `.detach()`, `.item()`, `.data`, `torch.tensor(...)`, "
         "`no_grad`, numpy or `argmax`, and for weights with `requires_grad=False`.",
@@ -236,9 +245,9 @@ explain_text_no_graph = explain_by(
 )
 explain_text_twice = explain_by(
     TextRule(
-        message=r"Trying to backward through the graph a second time",
+        pattern=r"Trying to backward through the graph a second time",
         through=_BACKWARD,
-        told="{at} goes through a graph that an earlier backward has already used up.",
+        message="{at} goes through a graph that an earlier backward has already used up.",
         why="backward frees what it needed of the graph; a tensor kept from an earlier step still leads there.",
         fix="Compute the loss anew in each step, and `.detach()` what is carried over from one to the next "
         "(a hidden state, a running loss, a fake batch).",
@@ -247,9 +256,9 @@ explain_text_twice = explain_by(
 )
 explain_text_not_scalar = explain_by(
     TextRule(
-        message=r"grad can be implicitly created only for scalar outputs",
+        pattern=r"grad can be implicitly created only for scalar outputs",
         through=_BACKWARD,
-        told="{at} starts from a tensor with more than one entry.",
+        message="{at} starts from a tensor with more than one entry.",
         why="A gradient is of one number.",
         fix="Reduce the loss first, `.mean()` or `.sum()`; look for `reduction='none'`.",
         unknown="the shape of that tensor",
@@ -257,11 +266,11 @@ explain_text_not_scalar = explain_by(
 )
 explain_text_in_place = explain_by(
     TextRule(
-        message=r"modified by an inplace operation: \[torch\.(?:cuda\.)?\w+ \[(?P<shape>[\d, ]*)\]\]"
+        pattern=r"modified by an inplace operation: \[torch\.(?:cuda\.)?\w+ \[(?P<shape>[\d, ]*)\]\]"
         r"(?:, which is output \d+ of (?P<operation>\w+),)? is at version (?P<version>\d+); "
         r"expected version (?P<expected>\d+)",
         through=_BACKWARD,
-        told="{at} needs a tensor of shape [{shape}] as it was at version {expected}; something has written "
+        message="{at} needs a tensor of shape [{shape}] as it was at version {expected}; something has written "
         "into it since, it is at version {version}.",
         why="backward needs the values the forward computed with.",
         fix="Look for `+=`, `x[...] = `, functions that end in `_` and `inplace=True` on a tensor of that "
@@ -271,9 +280,9 @@ explain_text_in_place = explain_by(
 )
 explain_text_leaf = explain_by(
     TextRule(
-        message=r"a (?:view of a )?leaf Variable that requires grad is being used in an in-place operation",
+        pattern=r"a (?:view of a )?leaf Variable that requires grad is being used in an in-place operation",
         line=r"[-+*/]=|\]\s*=|\w_\(",
-        told="{at} writes into a weight while gradients are recorded.",
+        message="{at} writes into a weight while gradients are recorded.",
         why="A leaf of the graph must keep its values until backward has been.",
         fix="Write under `with torch.no_grad():`, or make a new tensor.",
         unknown="nothing that matters here; the shapes",
@@ -281,9 +290,9 @@ explain_text_leaf = explain_by(
 )
 explain_text_detach = explain_by(
     TextRule(
-        message=r"Can't call numpy\(\) on Tensor that requires grad",
+        pattern=r"Can't call numpy\(\) on Tensor that requires grad",
         line=r"numpy|np\.|plt\.|plot|imshow|asarray|array\(",
-        told="{at} makes a numpy array of a tensor that requires grad.",
+        message="{at} makes a numpy array of a tensor that requires grad.",
         why="numpy knows nothing of gradients.",
         fix="Write `.detach().cpu().numpy()`.",
         unknown="the shape of that tensor",
@@ -296,48 +305,48 @@ _ANY_LINE = r"\w"
 
 explain_text_devices = explain_by(
     TextRule(
-        message=r"Expected all tensors to be on the same device, but found at least two devices, "
+        pattern=r"Expected all tensors to be on the same device, but found at least two devices, "
         r"(?P<first>[\w:]+) and (?P<second>[\w:]+)",
         through=r"/torch/",
         line=_ANY_LINE,
-        told="{at} brings a tensor on {first} and one on {second} together.",
+        message="{at} brings a tensor on {first} and one on {second} together.",
         why="An operation computes on one device.",
         fix="Send the odd one to the other's device: `x = x.to(device)` for a batch, `model.to(device)` for a "
         "model; a tensor made in forward takes `device=x.device`, one kept by a module `register_buffer`.",
         unknown="which tensor is the odd one, and the line that made it",
     ),
     TextRule(
-        message=r"Expected all tensors to be on the same device, but got (?P<argument>\w+) is on "
+        pattern=r"Expected all tensors to be on the same device, but got (?P<argument>\w+) is on "
         r"(?P<first>[\w:]+), different from other tensors on (?P<second>[\w:]+)",
         through=r"/torch/",
         line=_ANY_LINE,
-        told="{at} got its `{argument}` on {first}, and everything else on {second}.",
+        message="{at} got its `{argument}` on {first}, and everything else on {second}.",
         why="An operation computes on one device.",
         fix="Send it to {second} where it is made: `.to('{second}')`; one kept by a module belongs into "
         "`register_buffer`.",
         unknown="the line that made it",
     ),
     TextRule(
-        message=r"Input type \(torch\.cuda\.(?P<kind>\w+)Tensor\) and weight type \(torch\.(?P=kind)Tensor\)",
+        pattern=r"Input type \(torch\.cuda\.(?P<kind>\w+)Tensor\) and weight type \(torch\.(?P=kind)Tensor\)",
         through=r"/torch/nn/modules/conv\.py$",
-        told="{at} calls a layer whose weights are on the CPU with an input on the GPU.",
+        message="{at} calls a layer whose weights are on the CPU with an input on the GPU.",
         why="A layer computes where its weights are.",
         fix="Call `model.to(device)` before training; layers kept in a plain list are not moved by it: use "
         "`nn.ModuleList`.",
         unknown="whether it is the whole model or one layer",
     ),
     TextRule(
-        message=r"Input type \(torch\.(?P<kind>\w+)Tensor\) and weight type \(torch\.cuda\.(?P=kind)Tensor\)",
+        pattern=r"Input type \(torch\.(?P<kind>\w+)Tensor\) and weight type \(torch\.cuda\.(?P=kind)Tensor\)",
         through=r"/torch/nn/modules/conv\.py$",
-        told="{at} calls a layer whose weights are on the GPU with an input on the CPU.",
+        message="{at} calls a layer whose weights are on the GPU with an input on the CPU.",
         why="A layer computes where its weights are.",
         fix="Send the batch to the model's device: `x = x.to(device)`.",
         unknown="the line that made the input",
     ),
     TextRule(
-        message=r"Torch not compiled with CUDA enabled",
+        pattern=r"Torch not compiled with CUDA enabled",
         through=r"/torch/cuda/__init__\.py$",
-        told="{at} asks for a GPU, and this torch is built for the CPU alone.",
+        message="{at} asks for a GPU, and this torch is built for the CPU alone.",
         why="The installed torch holds no CUDA code.",
         fix="Install a CUDA build of torch, or choose the device by `'cuda' if torch.cuda.is_available() else 'cpu'`.",
         unknown="whether the machine has a GPU",
@@ -345,11 +354,11 @@ explain_text_devices = explain_by(
 )
 explain_text_memory = explain_by(
     TextRule(
-        message=r"(?:CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+)\.? .*?"
+        pattern=r"(?:CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+)\.? .*?"
         r"total capacity (?:of )?(?P<total>[\d.]+ \w+)(?: of which |.*?; )(?P<free>[\d.]+ \w+)(?: is)? free",
         through=r"/torch/",
         line=_ANY_LINE,
-        told="{at} asked for {asked} more; the GPU holds {total}, of which {free} were free.",
+        message="{at} asked for {asked} more; the GPU holds {total}, of which {free} were free.",
         why="What the step needs at once does not fit: weights, gradients, optimizer state, activations.",
         fix="Halve the batch and accumulate gradients over two steps; or use bf16 autocast.",
         unknown="what holds the memory, and whether it grows from step to step",
@@ -357,28 +366,28 @@ explain_text_memory = explain_by(
 )
 explain_text_indices = explain_by(
     TextRule(
-        message=r"^index out of range in self",
+        pattern=r"^index out of range in self",
         through=r"/torch/nn/modules/sparse\.py$",
-        told="an embedding called by {at} was asked for a row that it does not have.",
+        message="an embedding called by {at} was asked for a row that it does not have.",
         why="Indices go from 0 to num_embeddings - 1.",
         fix="Compare `indices.max()` with num_embeddings; count special and padding tokens too.",
         unknown="the index, and the size of the table",
     ),
     TextRule(
-        message=r"^Target (?P<target>-?\d+) is out of bounds",
+        pattern=r"^Target (?P<target>-?\d+) is out of bounds",
         through=r"/torch/nn/functional\.py$",
-        told="the loss called by {at} got the label {target}, and the model has no such output.",
+        message="the loss called by {at} got the label {target}, and the model has no such output.",
         why="Labels go from 0 to the number of classes - 1.",
         fix="Give the last layer one output for each class, or number the labels from 0; a label that means "
         "nothing goes into `ignore_index`.",
         unknown="the number of outputs, and how many labels are wrong",
     ),
     TextRule(
-        message=r"^index (?P<index>-?\d+) is out of bounds for dimension (?P<dimension>\d+) "
+        pattern=r"^index (?P<index>-?\d+) is out of bounds for dimension (?P<dimension>\d+) "
         r"with size (?P<size>\d+)",
         line=r"\[|index_select|gather|take",
         outside=r"/torch/utils/data/",
-        told="{at} takes entry {index} of dimension {dimension}, which has {size}.",
+        message="{at} takes entry {index} of dimension {dimension}, which has {size}.",
         why="Entries are numbered from 0 to the size - 1.",
         fix="Print the index and the shape before the line.",
         unknown="where the index comes from",
@@ -389,21 +398,21 @@ explain_text_indices = explain_by(
 # Pasted tracebacks out of load_state_dict and torch.load.
 _MODULE = r"/torch/nn/modules/module\.py$"
 _LOADING = r"^Error\(s\) in loading state_dict for (\w+):"
-_PREFIXES = ("module.", "_orig_mod.", "model.")
+_PREFIXES = "module.", "_orig_mod.", "model."
 _FILE = "what else the file holds"
 
 
 def explain_text_keys(crash: CrashFact) -> Blame | None:
-    told = read(crash, _LOADING, through=_MODULE)
+    reading = read(crash, _LOADING, through=_MODULE)
     missing, unexpected = _names(crash.message, "Missing"), _names(crash.message, "Unexpected")
-    if told is None or "size mismatch for" in crash.message or not (missing or unexpected):
+    if reading is None or "size mismatch for" in crash.message or not (missing or unexpected):
         return None
     for prefix in _PREFIXES:
         if missing and unexpected and {f"{prefix}{name}" for name in missing} >= set(unexpected):
-            return _prefixed(told, prefix)
+            return _prefixed(reading, prefix)
     counted = f"{len(missing)} of its parameters are missing and {len(unexpected)} of the file's are not its own"
-    return told.blame(
-        f"{told.at} loads a checkpoint that does not fit `{told.match[1]}`: {counted}.",
+    return reading.blame(
+        f"{reading.at} loads a checkpoint that does not fit `{reading.match[1]}`: {counted}.",
         "Parameters are found by name. The names of the file and of the model differ.",
         "Build the model as it was when it was saved, or rename the keys; `strict=False` loads what fits, "
         "and only that.",
@@ -413,9 +422,9 @@ def explain_text_keys(crash: CrashFact) -> Blame | None:
     )
 
 
-def _prefixed(told: Reading, prefix: str) -> Blame:
-    return told.blame(
-        f"{told.at} loads a checkpoint whose names start with `{prefix}`; those of `{told.match[1]}` do not.",
+def _prefixed(reading: Reading, prefix: str) -> Blame:
+    return reading.blame(
+        f"{reading.at} loads a checkpoint whose names start with `{prefix}`; those of `{reading.match[1]}` do not.",
         "It was saved from a wrapper (DataParallel, DDP, torch.compile) around the model.",
         f"Take the prefix off: `{{name.removeprefix('{prefix}'): value for name, value in state.items()}}`.",
         _FILE,
@@ -423,18 +432,18 @@ def _prefixed(told: Reading, prefix: str) -> Blame:
 
 
 def explain_text_sizes(crash: CrashFact) -> Blame | None:
-    told = read(crash, _LOADING, through=_MODULE)
+    reading = read(crash, _LOADING, through=_MODULE)
     sizes = re.findall(
         r"size mismatch for ([\w.]+): copying a param with shape torch\.Size\(\[([\d, ]*)\]\) from checkpoint, "
         r"the shape in current model is torch\.Size\(\[([\d, ]*)\]\)",
         crash.message,
     )
-    if told is None or not sizes:
+    if reading is None or not sizes:
         return None
     name, saved, built = sizes[0]
     others = f", and {len(sizes) - 1} more differ" if len(sizes) > 1 else ""
-    return told.blame(
-        f"{told.at} loads a checkpoint in which `{name}` has the shape [{saved}]; the model was built with "
+    return reading.blame(
+        f"{reading.at} loads a checkpoint in which `{name}` has the shape [{saved}]; the model was built with "
         f"[{built}]{others}.",
         "Parameters are copied, so their shapes must be equal.",
         "Build the model with the sizes it was saved with, or leave those parameters out of the state.",
@@ -451,9 +460,9 @@ def _names(message: str, kind: str) -> list[str]:
 
 explain_text_cuda_file = explain_by(
     TextRule(
-        message=r"Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False",
+        pattern=r"Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False",
         through=r"/torch/serialization\.py$",
-        told="{at} loads tensors that were saved on a GPU, and here is none.",
+        message="{at} loads tensors that were saved on a GPU, and here is none.",
         why="Tensors go back to the device they were saved from.",
         fix="Load them with `torch.load(path, map_location='cpu')`.",
         unknown=_FILE,
@@ -461,9 +470,9 @@ explain_text_cuda_file = explain_by(
 )
 explain_text_refused = explain_by(
     TextRule(
-        message=r"Unsupported global: GLOBAL (?P<name>[\w.]+) was not an allowed global",
+        pattern=r"Unsupported global: GLOBAL (?P<name>[\w.]+) was not an allowed global",
         through=r"/torch/serialization\.py$",
-        told="{at} loads a file that holds a `{name}`, which is more than tensors.",
+        message="{at} loads a file that holds a `{name}`, which is more than tensors.",
         why="Since torch 2.6 `torch.load` makes no objects of other classes unless they are allowed: making "
         "them may run code.",
         fix="If you trust the file: `torch.serialization.add_safe_globals([{name}])` before the load. Better: "
