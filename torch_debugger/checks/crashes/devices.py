@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 from dataclasses import replace
 
 from torch_debugger.checks.call_edits import as_buffer, made_on, maker
 from torch_debugger.checks.crash_check import CrashCheck
-from torch_debugger.checks.crashes.explanation import Blame, first_of, line_text, place_text, shape_text, user_frame
+from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
 from torch_debugger.checks.crashes.layers_and_losses import change_input
 from torch_debugger.checks.crashes.user_code import (
     Change,
@@ -29,164 +30,146 @@ _ONE_DEVICE = "An operation takes tensors of one device, and none is moved by it
 
 
 def explain_mixed_devices(crash: CrashFact) -> Blame | None:
-    held = crash.evidence.devices
-    if held is None or not held.met or crash.kind == "TypeError" or raised_by_the_user(crash):
+    devices = crash.evidence.devices
+    if devices is None or not devices.met or crash.kind == "TypeError" or raised_by_the_user(crash):
         return None
     # A tensor without dimensions on the CPU may meet any device.
-    odd = [each for each in held.met if each.tensor.device != held.accelerator and each.tensor.shape]
-    others = [each for each in held.met if each.tensor.device == held.accelerator]
+    odd = [each for each in devices.met if each.tensor.device != devices.accelerator and each.tensor.shape]
+    others = [each for each in devices.met if each.tensor.device == devices.accelerator]
     if not odd:
         return _made_in_the_line(crash, others)
-    roles = {role: [each for each in odd if each.role == role] for role in _BY_ROLE}
-    return first_of(_BY_ROLE[role](crash, held, found, others) for role, found in roles.items() if found)
+    for role, explain in _BY_ROLE.items():
+        found = [each for each in odd if each.role == role]
+        advice = explain(crash, devices, found) if found else None
+        if advice is not None:
+            return _blame(crash, devices, found[:1] if role in ("weights", "state") else found, others, *advice)
+    return None
 
 
-def _message(crash: CrashFact, odd: list[MetTensor], others: list[MetTensor], accelerator: str) -> str:
-    what = " and ".join(tensor_words(each, crash) for each in odd)
-    other = f"{tensor_words(others[0], crash)} {verb(others[0])}" if others else "the tensor it meets is"
-    return (
-        f"{what[0].upper()}{what[1:]} {verb(*odd)} on {odd[0].tensor.device}, but {other} on {accelerator} "
-        f"at {place_text(crash.place)}."
-    )
+Advice = tuple[str, str, Place, Edit | None]  # why, the fix, where it is made, and its edit
 
 
 def _blame(
     crash: CrashFact,
-    held: DeviceEvidence,
+    devices: DeviceEvidence,
     odd: list[MetTensor],
     others: list[MetTensor],
-    *,
     why: str,
     fix: str,
     where: Place,
-    edit: Edit | None = None,
+    edit: Edit | None,
 ) -> Blame:
-    told: dict[str, float | str] = {
+    what = " and ".join(tensor_words(each, crash) for each in odd)
+    other = f"{tensor_words(others[0], crash)} {verb(others[0])}" if others else "the tensor it meets is"
+    evidence: dict[str, float | str] = {
         each.tensor.name: f"{each.tensor.dtype} {shape_text(each.tensor.shape)} on {each.tensor.device}"
         for each in (*odd, *others[:2])
     }
     return Blame(
-        message=_message(crash, odd, others, held.accelerator),
+        message=f"{what[0].upper()}{what[1:]} {verb(*odd)} on {odd[0].tensor.device}, but {other} on "
+        f"{devices.accelerator} at {place_text(crash.place)}.",
         why=why,
         fix=fix,
         where=replace(where, module=odd[0].module or where.module),
-        evidence=told | {"line": line_text(crash.place)},
+        evidence=evidence | {"line": line_text(crash.place)},
         confidence=0.97 if others else 0.9,
         edit=edit,
     )
 
 
-def _weights(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+def _weights(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) -> Advice:
     """A layer that stayed behind: in a plain list, set after the move, or with the whole model."""
-    odd, model = odd[:1], held.model
-    device = odd[0].beside_made or device_literal(held.accelerator)
-    if "[" in (odd[0].module or ""):
-        attribute = (odd[0].module or "").partition("[")[0].rpartition(".")[2]
-        why = f"`self.{attribute}` is a plain list: `.to()` moves only layers that the model knows of."
-        fix = f"Make it an `nn.ModuleList`{written_at(odd[0].made)}."
-        edit = _module_list(odd[0].made)
-        where = odd[0].made or line_of_use(crash)
-        return _blame(crash, held, odd, others, why=why, fix=fix, where=where, edit=edit)
-    if model is not None and held.accelerator in model.devices:
-        made = odd[0].made
+    model, made, module = devices.model, odd[0].made, odd[0].module or ""
+    where = made or line_of_use(crash)
+    if "[" in module:
+        attribute = module.partition("[")[0].rpartition(".")[2]
+        start, equals, value = (made.code or "").partition(" = ")
+        whole = equals and value[:1] in "[(" and value[-1:] in "])" and "nn." in value and "\n" not in (made.code or "")
+        return (
+            f"`self.{attribute}` is a plain list: `.to()` moves only layers that the model knows of.",
+            f"Make it an `nn.ModuleList`{written_at(made)}.",
+            where,
+            line_edit(made, f"{start} = nn.ModuleList({value})") if whole else None,
+        )
+    if model is not None and devices.accelerator in model.devices:
+        device = odd[0].beside_made or device_literal(devices.accelerator)
         edit = moved_value(made, device)
-        why = f"The rest of `{model.name}` is on {held.accelerator}: this layer was set after the move."
+        why = f"The rest of `{model.name}` is on {devices.accelerator}: this layer was set after the move."
         what = f"At {place_text(made)} write `{edit.after}`" if edit else f"Move it too: `.to({device})`"
-        fix = f"{what}, or move the model after its last layer is set."
-        return _blame(crash, held, odd, others, why=why, fix=fix, where=made or line_of_use(crash), edit=edit)
-    return _whole_model(crash, held, odd, others)
-
-
-def _whole_model(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
-    model = held.model
-    made = model.made if model is not None else Place()
-    device = (model.beside_made if model is not None else "") or device_literal(held.accelerator)
+        return why, f"{what}, or move the model after its last layer is set.", where, edit
     name = model.name if model is not None and model.name else "the model"
-    edit = moved_value(made, device)
-    fix = f"At {place_text(made)} write `{one_line(edit.after)}`" if edit else f"Write `{name}.to({device})`"
+    device, where, edit = _moved(crash, devices)
+    fix = f"At {place_text(where)} write `{one_line(edit.after)}`" if edit else f"Write `{name}.to({device})`"
     why = f"`{name}` was never moved: all of its parameters are on {odd[0].tensor.device}."
-    fix += ", before an optimizer is made of its parameters."
-    return _blame(crash, held, odd, others, why=why, fix=fix, where=made or line_of_use(crash), edit=edit)
+    return why, f"{fix}, before an optimizer is made of its parameters.", where, edit
 
 
-def _module_list(made: Place) -> Edit | None:
-    code = made.code or ""
-    start, equals, value = code.partition(" = ")
-    whole = equals and value[:1] in "[(" and value[-1:] in "])" and "\n" not in code
-    return line_edit(made, f"{start} = nn.ModuleList({value})") if whole and "nn." in value else None
+def _moved(crash: CrashFact, devices: DeviceEvidence) -> tuple[str, Place, Edit | None]:
+    """The device for the model, the line that makes the model, and that line with the move."""
+    made = devices.model.made if devices.model is not None else Place()
+    device = (devices.model.beside_made if devices.model is not None else "") or device_literal(devices.accelerator)
+    return device, made or line_of_use(crash), moved_value(made, device)
 
 
-def _state(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
-    return _blame(
-        crash,
-        held,
-        odd[:1],
-        others,
-        why="The model was moved after the optimizer had stepped or its state had been loaded; `.to()` moves "
+def _state(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) -> Advice:
+    return (
+        "The model was moved after the optimizer had stepped or its state had been loaded; `.to()` moves "
         "the model's tensors and not the optimizer's.",
-        fix=f"Call `.to({device_literal(held.accelerator)})` on the model before the optimizer is made, or "
+        f"Call `.to({device_literal(devices.accelerator)})` on the model before the optimizer is made, or "
         "give the optimizer its state again with `optimizer.load_state_dict(optimizer.state_dict())`, which "
         "moves it to the parameters.",
-        where=line_of_use(crash),
+        line_of_use(crash),
+        None,
     )
 
 
-def _buffer(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+def _buffer(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) -> Advice:
     """The class weights of a loss: buffers of a module that nobody moved."""
-    model = held.model
-    made = model.made if model is not None and model.name == odd[0].module else Place()
-    device = (model.beside_made if model is not None else "") or device_literal(held.accelerator)
-    edit = moved_value(made, device)
-    fix = f"At {place_text(made)} write `{one_line(edit.after)}`." if edit else f"Move it with `.to({device})`."
-    why = f"A loss that holds a tensor is moved like a model; `{odd[0].module}` was not."
-    return _blame(crash, held, odd, others, why=why, fix=fix, where=made or line_of_use(crash), edit=edit)
+    device, where, edit = _moved(crash, devices)
+    if devices.model is None or devices.model.name != odd[0].module:
+        where, edit = line_of_use(crash), None
+    fix = f"At {place_text(where)} write `{one_line(edit.after)}`." if edit else f"Move it with `.to({device})`."
+    return f"A loss that holds a tensor is moved like a model; `{odd[0].module}` was not.", fix, where, edit
 
 
-def _attribute(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+def _attribute(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) -> Advice:
     first = odd[0]
     after = as_buffer(first.made.code or "") if first.module and first.maker == "__init__" else None
     if after is None or len(odd) > 1 or "\n" in (first.made.code or "") or "[" in first.tensor.name:
-        return _variable(crash, held, odd, others)
-    return _blame(
-        crash,
-        held,
-        odd,
-        others,
-        why=f"`.to()` moves parameters and buffers. `{first.tensor.name}` is a plain attribute, set at "
+        return _variable(crash, devices, odd)
+    return (
+        f"`.to()` moves parameters and buffers. `{first.tensor.name}` is a plain attribute, set at "
         f"{place_text(first.made)}, and stays where it was made.",
-        fix=f"At {place_text(first.made)} write `{after}`: a buffer moves with the model.",
-        where=first.made,
-        edit=line_edit(first.made, after),
+        f"At {place_text(first.made)} write `{after}`: a buffer moves with the model.",
+        first.made,
+        line_edit(first.made, after),
     )
 
 
-def _variable(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame:
+def _variable(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) -> Advice:
     """Made without a device here, or brought in and never moved."""
-    first, device = odd[0], odd[0].beside_use or device_literal(held.accelerator)
+    first, device = odd[0], odd[0].beside_use or device_literal(devices.accelerator)
     made = made_on(first.made.code or "", first.beside_made) if first.beside_made else None
     if made is not None and len(odd) == 1 and first.use.file == first.made.file:
         why = f"{_ONE_DEVICE}. `{maker(first.made.code)}` works on the CPU unless it is given a device."
-        fix = f"At {place_text(first.made)} write `{made}`."
-        return _blame(crash, held, odd, others, why=why, fix=fix, where=first.made, edit=line_edit(first.made, made))
+        return why, f"At {place_text(first.made)} write `{made}`.", first.made, line_edit(first.made, made)
     names = [each.tensor.name for each in odd]
     edit = moved_in(first.use, names, device) if all(each.use == first.use for each in odd) else None
     moves = " and ".join(f"`{name}.to({device})`" for name in names)
     fix = f"At {place_text(first.use)} write `{edit.after}`." if edit else f"Move it: {moves}{written_at(first.use)}."
-    why = f"{_ONE_DEVICE}{origin_words(first)}."
-    return _blame(crash, held, odd, others, why=why, fix=fix, where=first.use, edit=edit)
+    return f"{_ONE_DEVICE}{origin_words(first)}.", fix, first.use, edit
 
 
-def _nameless(crash: CrashFact, held: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor]) -> Blame | None:
+def _nameless(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) -> Advice | None:
     """A temporary: only its place in the call is known."""
-    device = odd[0].beside_use or device_literal(held.accelerator)
     layer = crash.layer
     if layer is None or len(odd) > 1:
         return None
+    device = odd[0].beside_use or device_literal(devices.accelerator)
     names = [tensor.name for tensor in layer.inputs]
     position = names.index(odd[0].tensor.name) if odd[0].tensor.name in names else 0
     change = change_input(crash, layer, f"{{}}.to({device})", position, odd[0].tensor.name)
-    fix = f"Move it: {change.text}."
-    return _blame(crash, held, odd, others, why=f"{_ONE_DEVICE}.", fix=fix, where=change.where, edit=change.edit)
+    return f"{_ONE_DEVICE}.", f"Move it: {change.text}.", change.where, change.edit
 
 
 def _made_in_the_line(crash: CrashFact, others: list[MetTensor]) -> Blame | None:
@@ -206,14 +189,13 @@ def _made_in_the_line(crash: CrashFact, others: list[MetTensor]) -> Blame | None
         f"{others[0].tensor.device}.",
         why=f"{_ONE_DEVICE}. Torch makes tensors on the CPU unless it is given a device.",
         fix=f"At {place_text(use)} write `{after}`.",
-        where=crash.place,
         evidence={others[0].tensor.name: others[0].tensor.device, "line": line_text(crash.place)},
         confidence=0.95,
         edit=line_edit(use, after),
     )
 
 
-_BY_ROLE = {
+_BY_ROLE: dict[str, Callable[[CrashFact, DeviceEvidence, list[MetTensor]], Advice | None]] = {
     "weights": _weights,
     "state": _state,
     "buffer": _buffer,
@@ -225,7 +207,7 @@ _BY_ROLE = {
 
 
 # A device that was asked for and that this machine, or torch, does not have.
-_KINDS = ("cuda", "mps", "xpu")
+_KINDS = "cuda", "mps", "xpu"
 _AVAILABLE = {
     "cuda": "torch.cuda.is_available()",
     "mps": "torch.backends.mps.is_available()",
@@ -234,51 +216,49 @@ _AVAILABLE = {
 
 
 def explain_absent_device(crash: CrashFact) -> Blame | None:
-    held = crash.evidence.devices
-    if held is None or not held.asked or raised_by_the_user(crash):
+    devices = crash.evidence.devices
+    if devices is None or not devices.asked or raised_by_the_user(crash):
         return None
-    kind, _, index = held.asked.partition(":")
+    kind, _, index = devices.asked.partition(":")
     if kind not in _KINDS:
-        return _unknown_word(crash, held)
-    same = [device for device in held.usable if device.partition(":")[0] == kind]
+        return _unknown_word(crash, devices)
+    same = [device for device in devices.usable if device.partition(":")[0] == kind]
     if not same:
-        return _none_here(crash, held, kind)
-    return _too_high(crash, held, same) if index and held.asked not in same else None
+        return _none_here(crash, devices, kind)
+    return _too_high(crash, devices, same) if index and devices.asked not in same else None
 
 
-def _none_here(crash: CrashFact, held: DeviceEvidence, kind: str) -> Blame:
-    choice = f'"{held.asked}" if {_AVAILABLE[kind]} else "cpu"'
-    edit = _chosen(held.asked_at, held.asked, kind, choice)
+def _none_here(crash: CrashFact, devices: DeviceEvidence, kind: str) -> Blame:
+    choice = f'"{devices.asked}" if {_AVAILABLE[kind]} else "cpu"'
+    edit = _chosen(devices.asked_at, devices.asked, kind, choice)
     built = "this torch is built without it" if "not compiled" in crash.message else "none was found"
     told = f"write `{edit.after}`" if edit else f"choose the device with `{choice}`"
-    report = re.search(rf"torch\.{kind}(?:\.\w+)+\(", held.asked_at.code or "")
+    report = re.search(rf"torch\.{kind}(?:\.\w+)+\(", devices.asked_at.code or "")
     if report is not None and edit is None:
-        return _reporting(crash, held, kind, f"{report[0]})", built)
+        return _reporting(crash, devices, kind, f"{report[0]})", built)
     return Blame(
-        message=f"{place_text(held.asked_at)} asks for {held.asked}, but this machine has no usable {kind} "
+        message=f"{place_text(devices.asked_at)} asks for {devices.asked}, but this machine has no usable {kind} "
         f"device: {built}.",
         why=f"`{_AVAILABLE[kind]}` is False here, so tensors and models can only be on the CPU.",
-        fix=f"At {place_text(held.asked_at)} {told}, which works on both kinds of machine.",
-        where=held.asked_at or crash.place,
-        evidence={"asked": held.asked, "usable": "cpu", "line": line_text(crash.place)},
-        confidence=0.97,
+        fix=f"At {place_text(devices.asked_at)} {told}, which works on both kinds of machine.",
+        where=devices.asked_at or crash.place,
+        evidence={"asked": devices.asked, "usable": "cpu", "line": line_text(crash.place)},
         edit=edit,
     )
 
 
-def _reporting(crash: CrashFact, held: DeviceEvidence, kind: str, call: str, built: str) -> Blame:
+def _reporting(crash: CrashFact, devices: DeviceEvidence, kind: str, call: str, built: str) -> Blame:
     """torch.cuda.memory_summary() and its like, also where a handler of an error calls them."""
     first = crash.causes[0] if crash.causes and not crash.raised_from else None
     meant = f" It was called while {first.kind} was handled: that error came first." if first is not None else ""
     ours = " On the CPU `torch_debugger.memory.snapshot()` tells whose memory it is." if "memory" in call else ""
     return Blame(
-        message=f"`{call}` at {place_text(held.asked_at)} needs a {kind} device, and this machine "
-        "has no usable one: "
-        f"{built}.",
+        message=f"`{call}` at {place_text(devices.asked_at)} needs a {kind} device, and this machine has no usable "
+        f"one: {built}.",
         why=f"`{_AVAILABLE[kind]}` is False here.{meant}",
-        fix=f"Ask first: `if {_AVAILABLE[kind]}:` around {place_text(held.asked_at)}.{ours}",
-        where=held.asked_at or crash.place,
-        evidence={"asked": held.asked, "usable": "cpu", "line": line_text(crash.place)},
+        fix=f"Ask first: `if {_AVAILABLE[kind]}:` around {place_text(devices.asked_at)}.{ours}",
+        where=devices.asked_at or crash.place,
+        evidence={"asked": devices.asked, "usable": "cpu", "line": line_text(crash.place)},
         confidence=0.97 if first is None else 0.9,
     )
 
@@ -295,40 +275,40 @@ def _chosen(place: Place, asked: str, kind: str, choice: str) -> Edit | None:
     return None
 
 
-def _too_high(crash: CrashFact, held: DeviceEvidence, same: list[str]) -> Blame:
+def _too_high(crash: CrashFact, devices: DeviceEvidence, same: list[str]) -> Blame:
     last = same[-1]
-    code = held.asked_at.code or ""
-    edit = line_edit(held.asked_at, code.replace(held.asked, last)) if code.count(held.asked) == 1 else None
+    code = devices.asked_at.code or ""
+    edit = line_edit(devices.asked_at, code.replace(devices.asked, last)) if code.count(devices.asked) == 1 else None
     count = f"{len(same)} CUDA device{'s' if len(same) > 1 else ''}"
     told = f"write `{edit.after}`" if edit else f"use `{last}`"
     return Blame(
-        message=f"{place_text(held.asked_at)} asks for {held.asked}, but this process sees {count}: {', '.join(same)}.",
+        message=f"{place_text(devices.asked_at)} asks for {devices.asked}, but this process sees {count}: "
+        f"{', '.join(same)}.",
         why="Devices are counted from 0, and among those that CUDA_VISIBLE_DEVICES leaves visible.",
-        fix=f"At {place_text(held.asked_at)} {told}.",
-        where=held.asked_at or crash.place,
-        evidence={"asked": held.asked, "usable": ", ".join(same), "line": line_text(crash.place)},
-        confidence=0.97,
+        fix=f"At {place_text(devices.asked_at)} {told}.",
+        where=devices.asked_at or crash.place,
+        evidence={"asked": devices.asked, "usable": ", ".join(same), "line": line_text(crash.place)},
         edit=edit,
     )
 
 
-def _unknown_word(crash: CrashFact, held: DeviceEvidence) -> Blame | None:
+def _unknown_word(crash: CrashFact, devices: DeviceEvidence) -> Blame | None:
     """gpu, cuda0, cuda:one: not how torch names a device."""
-    numbered = re.fullmatch(r"(cuda|mps|xpu)[^a-z]*?(\d+)", held.asked)
+    numbered = re.fullmatch(r"(cuda|mps|xpu)[^a-z]*?(\d+)", devices.asked)
     meant = f"{numbered[1]}:{numbered[2]}" if numbered else "cuda"
-    if not numbered and held.asked.partition(":")[0].lower() not in ("gpu", "nvidia", "cuda", "gpu0"):
+    if not numbered and devices.asked.partition(":")[0].lower() not in ("gpu", "nvidia", "cuda", "gpu0"):
         return None
-    code = held.asked_at.code or ""
-    spots = re.findall(rf"""["']{re.escape(held.asked)}["']""", code)
-    there = meant in held.usable or (meant == "cuda" and "cuda:0" in held.usable)
+    code = devices.asked_at.code or ""
+    spots = re.findall(rf"""["']{re.escape(devices.asked)}["']""", code)
+    there = meant in devices.usable or (meant == "cuda" and "cuda:0" in devices.usable)
     choice = f'"{meant}"' if there else f'"{meant}" if torch.cuda.is_available() else "cpu"'
-    edit = line_edit(held.asked_at, code.replace(spots[0], choice)) if len(spots) == 1 else None
+    edit = line_edit(devices.asked_at, code.replace(spots[0], choice)) if len(spots) == 1 else None
     return Blame(
-        message=f"{place_text(held.asked_at)} asks for the device `{held.asked}`; torch calls it `{meant}`.",
+        message=f"{place_text(devices.asked_at)} asks for the device `{devices.asked}`; torch calls it `{meant}`.",
         why="A device is named by its kind and number: `cpu`, `cuda`, `cuda:1`, `mps`.",
-        fix=f"At {place_text(held.asked_at)} write `{edit.after if edit else choice}`.",
-        where=held.asked_at or crash.place,
-        evidence={"asked": held.asked, "line": line_text(crash.place)},
+        fix=f"At {place_text(devices.asked_at)} write `{edit.after if edit else choice}`.",
+        where=devices.asked_at or crash.place,
+        evidence={"asked": devices.asked, "line": line_text(crash.place)},
         confidence=0.95,
         edit=edit,
     )
@@ -342,8 +322,8 @@ def explain_host_copy(crash: CrashFact) -> Blame | None:
     told, frame = _MESSAGE.search(crash.message), user_frame(crash)
     if crash.kind != "TypeError" or told is None or frame is None or raised_by_the_user(crash):
         return None
-    held = crash.evidence.devices
-    met = [each for each in held.met if each.tensor.device == told[1]] if held is not None else []
+    devices = crash.evidence.devices
+    met = [each for each in devices.met if each.tensor.device == told[1]] if devices is not None else []
     name = met[0].tensor.name if len(met) == 1 and met[0].role != "nameless" else ""
     whole = statement_of(frame, crash.place.module).whole
     tracked = bool(met) and met[0].tensor.requires_grad
@@ -361,7 +341,6 @@ def explain_host_copy(crash: CrashFact) -> Blame | None:
         why="A numpy array shares memory with its tensor, so the tensor must be on the CPU; torch does not "
         "copy it there by itself.",
         fix=written,
-        where=crash.place,
         evidence={"device": told[1], "line": line_text(crash.place)},
         confidence=0.97 if met else 0.85,
         edit=edit,
@@ -409,7 +388,7 @@ class DeviceMismatch(CrashCheck):
     id = "TD904"
     name = "device-mismatch"
     title = "tensors on two devices, or a device that is not there"
-    explainers = (explain_mixed_devices, explain_host_copy, explain_absent_device)
+    explainers = explain_mixed_devices, explain_host_copy, explain_absent_device
 
 
 # A checkpoint whose tensors were to be put on a device that this machine does not have.
@@ -478,7 +457,6 @@ def _change(statement: Statement, device: str) -> Change:
     return Change(text, rewritten(statement.whole, call, changed), statement.line)
 
 
-# TD943: a checkpoint from a device that is not here.
 class CheckpointDevice(CrashCheck):
     """A checkpoint's tensors were to be put on a device that this machine does not have.
 
@@ -501,7 +479,7 @@ class CheckpointDevice(CrashCheck):
 
 
 # Lines of the user's with a tensor or a model moved to another device.
-_MOVES = ("to", "cuda", "cpu")
+_MOVES = "to", "cuda", "cpu"
 
 
 def moved_in(place: Place, names: list[str], device: str) -> Edit | None:
