@@ -41,26 +41,36 @@ def explain_linear(crash: CrashFact) -> Blame | None:
     if len(shape) == 1 and shape[0] % wanted == 0 and shape[0] // wanted == _batch(crash):
         return _batch_flattened(layer, shape)
     single = explain_single_sample(crash, layer) if math.prod(shape) == wanted else None
+    setting = Setting(layer, "in_features", 0, shape[-1])
     return (
         single
         or features_in_the_middle(crash, layer, wanted, _WHY)
         or _channels_not_pooled(layer, shape, wanted)
         or _samples_in_rows(crash, layer, shape, wanted)
-        or _other_size(crash, layer, shape)
+        or other_size(setting, "features per sample", _WHY, origin_text(crash, setting))
     )
 
 
-def _other_size(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> Blame:
-    setting = Setting(layer, "in_features", 0, shape[-1])
+def other_size(
+    setting: Setting,
+    unit: str,
+    why: str,
+    reason: str,
+    confidence: float = 0.99,
+    what: str = "input",
+    plain: bool = True,
+) -> Blame:
+    """A layer that was built for another size than its input has; an edit only where that is `plain`."""
+    shape = shape_text(setting.layer.inputs[0].shape)
     return Blame(
-        message=f"{layer_name(layer)} got {shape[-1]} features per sample but was built for "
-        f"{setting.built_for}{setting.built_text()}.",
-        why=f"{_WHY}; the input has shape {shape_text(shape)}.",
-        fix=setting.fix(origin_text(crash, setting)),
+        message=f"{layer_name(setting.layer)} got {setting.got} {unit} but was built for {setting.built_for}"
+        f"{setting.built_text()}.",
+        why=f"{why}; the {what} has shape {shape}.",
+        fix=setting.fix(reason),
         where=setting.where,
-        evidence=layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=setting.built_for),
-        confidence=0.99,
-        edit=setting.edit(),
+        evidence=layer_evidence(setting.layer, input=shape, got=setting.got, expected=setting.built_for),
+        confidence=confidence,
+        edit=setting.edit() if plain else None,
     )
 
 
@@ -170,9 +180,9 @@ def explain_norm(crash: CrashFact) -> Blame | None:
             return _wrong_rank(crash, layer, shape, batch_norm[1])
         return features_at_the_end(
             crash, layer, int(layer.settings["num_features"]), f"{layer.kind} normalizes what is in dimension 1"
-        ) or _norm_shapes_other_size(crash, Setting(layer, "num_features", 0, shape[1]), shape, "channels", 1)
+        ) or _unequal(crash, Setting(layer, "num_features", 0, shape[1]), "channels")
     if layer.kind == "GroupNorm" and len(shape) > 1:
-        return _norm_shapes_other_size(crash, Setting(layer, "num_channels", 1, shape[1]), shape, "channels", 1)
+        return _unequal(crash, Setting(layer, "num_channels", 1, shape[1]), "channels")
     return _layer_norm(crash, layer, shape) if layer.kind == "LayerNorm" and shape else None
 
 
@@ -184,7 +194,7 @@ def _layer_norm(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> B
         return (
             features_in_the_middle(crash, layer, wanted[0], "LayerNorm normalizes the last dimension")
             or _channels_first(layer, shape, wanted[0])
-            or _norm_shapes_other_size(crash, Setting(layer, "normalized_shape", 0, shape[-1]), shape, "features", -1)
+            or _unequal(crash, Setting(layer, "normalized_shape", 0, shape[-1]), "features")
         )
     if shape[-len(wanted) :] == wanted:
         return None
@@ -196,7 +206,6 @@ def _layer_norm(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> B
         fix=f"Build it with normalized_shape={last}, or bring its input to that form.",
         where=target_place(layer),
         evidence=layer_evidence(layer, input=shape_text(shape), expected=shape_text(wanted)),
-        confidence=0.97,
     )
 
 
@@ -216,24 +225,12 @@ def _channels_first(layer: LayerFact, shape: tuple[int, ...], wanted: int) -> Bl
     )
 
 
-def _norm_shapes_other_size(
-    crash: CrashFact, setting: Setting, shape: tuple[int, ...], unit: str, dimension: int
-) -> Blame | None:
-    layer = setting.layer
+def _unequal(crash: CrashFact, setting: Setting, unit: str) -> Blame | None:
     if setting.got == setting.built_for:
         return None
-    where = "dimension 1" if dimension == 1 else "the last dimension"
-    return Blame(
-        message=f"{layer_name(layer)} got {setting.got} {unit} but was built for {setting.built_for}"
-        f"{setting.built_text()}.",
-        why=f"{layer.kind} keeps one weight for each of the {unit} in {where} of its input; "
-        f"the input has shape {shape_text(shape)}.",
-        fix=setting.fix(origin_text(crash, setting, f" {unit}" if dimension == 1 else "")),
-        where=setting.where,
-        evidence=layer_evidence(layer, input=shape_text(shape), got=setting.got, expected=setting.built_for),
-        confidence=0.99,
-        edit=setting.edit(),
-    )
+    where = "dimension 1" if unit == "channels" else "the last dimension"
+    why = f"{setting.layer.kind} keeps one weight for each of the {unit} in {where} of its input"
+    return other_size(setting, unit, why, origin_text(crash, setting, " channels" if unit == "channels" else ""))
 
 
 def _wrong_rank(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], digit: str) -> Blame:
@@ -252,7 +249,6 @@ def _wrong_rank(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], digi
         fix=fix,
         where=target_place(layer),
         evidence=layer_evidence(layer, input=shape_text(shape), expected=_SHAPES[digit]),
-        confidence=0.97,
         edit=edit,
     )
 
@@ -266,7 +262,7 @@ def _earlier(crash: CrashFact, features: int) -> str:
 
 
 # Convolutions: channels, the number of dimensions, and inputs smaller than the kernel.
-_IMAGE_CHANNELS = (1, 3, 4)
+_IMAGE_CHANNELS = 1, 3, 4
 
 
 def explain_conv(crash: CrashFact) -> Blame | None:
@@ -283,7 +279,17 @@ def explain_conv(crash: CrashFact) -> Blame | None:
         return _channels_elsewhere(crash, layer, place, len(shape) - spatial - 1)
     if len(shape) == spatial + 1:
         return _no_batch(crash, layer, spatial)
-    return _other_channels(crash, layer, shape, shape[1])
+    setting = Setting(layer, "in_channels", 0, shape[1])
+    groups = int(layer.settings.get("groups", 1))
+    maybe_last = shape[-1] == setting.built_for and straight_from_data(crash, layer)
+    reason = f" and groups that divide {setting.got}" if groups > 1 else ""
+    if maybe_last:
+        order = ", ".join(map(str, [0, len(shape) - 1, *range(1, len(shape) - 1)]))
+        reason += f"; or, if its channels are in the last dimension, give it `x.permute({order})`"
+    else:
+        reason += origin_text(crash, setting, " channels")
+    unit = f"channel{'s' * (setting.got != 1)}"
+    return other_size(setting, unit, CONV_WHY, reason, 0.97, plain=groups == 1 and not maybe_last)
 
 
 def _channels_at(crash: CrashFact, layer: LayerFact, spatial: int) -> int | None:
@@ -301,26 +307,6 @@ def _channels_at(crash: CrashFact, layer: LayerFact, spatial: int) -> int | None
     else:
         plausible = channels in _IMAGE_CHANNELS and straight_from_data(crash, layer)
     return found[0] if plausible else None
-
-
-def _other_channels(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], got: int) -> Blame:
-    setting = Setting(layer, "in_channels", 0, got)
-    groups = int(layer.settings.get("groups", 1))
-    maybe_last = shape[-1] == setting.built_for and straight_from_data(crash, layer)
-    reason = f" and groups that divide {got}" if groups > 1 else ""
-    if maybe_last:
-        order = ", ".join(map(str, [0, len(shape) - 1, *range(1, len(shape) - 1)]))
-        reason += f"; or, if its channels are in the last dimension, give it `x.permute({order})`"
-    return Blame(
-        message=f"{layer_name(layer)} got {got} channel{'s' * (got != 1)} but was built for {setting.built_for}"
-        f"{setting.built_text()}.",
-        why=f"{CONV_WHY}; the input has shape {shape_text(shape)}.",
-        fix=setting.fix(reason if maybe_last else reason + origin_text(crash, setting, " channels")),
-        where=setting.where,
-        evidence=layer_evidence(layer, input=shape_text(shape), got=got, expected=setting.built_for),
-        confidence=0.97,
-        edit=None if groups > 1 or maybe_last else setting.edit(),
-    )
 
 
 def _channels_elsewhere(crash: CrashFact, layer: LayerFact, place: int, wanted: int) -> Blame:
@@ -418,7 +404,6 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         why="A kernel is [out, in / groups, sizes...]; `in` must be the channels in dimension 1 of the input.",
         fix=f"Make dimension 1 of `{kernel.name}` {given.shape[1]}; or, to filter each channel by itself, "
         f"repeat it {given.shape[1]} times in dimension 0 and pass groups={given.shape[1]}.",
-        where=crash.place,
         evidence=tensor_evidence(crash, given, kernel),
         confidence=0.95,
     )
@@ -455,22 +440,18 @@ def _pool_shapes_too_small(crash: CrashFact, layer: LayerFact, sizes: tuple[int,
         return None
     if all(size + 2 * pad >= window for size, pad, window in zip(sizes, padding, kernel, strict=True)):
         return None
+    # : the poolings before it went 32 -> 16 -> 8
+    pools = [step for step in crash.flow if "Pool" in step.kind and step.given and step.made]
+    ends = [str(step.given[0][-1]) for step in pools[:1]] + [str(step.made[0][-1]) for step in pools]
+    way = f": the poolings before it made the width {' -> '.join(ends)}" if pools else ""
     return Blame(
         message=f"{layer_name(layer)} got a {product_text(sizes)} input, which is smaller than its "
-        f"{product_text(kernel)} window{_way(crash)}.",
+        f"{product_text(kernel)} window{way}.",
         why="Each pooling makes its input smaller, so an image can be pooled only a few times.",
         fix="Leave out one of the poolings, or give the model larger images.",
         where=target_place(layer),
         evidence=layer_evidence(layer, input=product_text(sizes), expected=product_text(kernel)),
-        confidence=0.97,
     )
-
-
-def _way(crash: CrashFact) -> str:
-    """: the poolings before it went 32 -> 16 -> 8"""
-    pools = [step for step in crash.flow if "Pool" in step.kind and step.given and step.made]
-    ends = [str(step.given[0][-1]) for step in pools[:1]] + [str(step.made[0][-1]) for step in pools]
-    return f": the poolings before it made the width {' -> '.join(ends)}" if pools else ""
 
 
 def explain_unflatten(crash: CrashFact) -> Blame | None:
@@ -489,7 +470,6 @@ def explain_unflatten(crash: CrashFact) -> Blame | None:
         fix=f"Build the layer before it for {wanted} outputs, or choose sizes that multiply to {shape[place]}.",
         where=target_place(layer),
         evidence=shape_evidence(layer, wanted),
-        confidence=0.97,
     )
 
 
@@ -575,16 +555,9 @@ def features_in_the_middle(crash: CrashFact, layer: LayerFact, wanted: int, why:
     if len(shape) != 3 or shape[1] != wanted or shape[2] == wanted or came_features_last(crash, shape):
         return None
     change = change_input(crash, layer, "{}.transpose(1, 2)")
-    return Blame(
-        message=f"{layer_name(layer)} got {shape_text(shape)}, with the {wanted} features it was built for in "
-        "dimension 1; it wants them in the last.",
-        why=f"{why}; convolutions keep their channels in dimension 1.",
-        fix=f"Turn the two dimensions: {change.text}.",
-        where=change.where,
-        evidence=shape_evidence(layer, wanted),
-        confidence=0.93,
-        edit=change.edit,
-    )
+    why = f"{why}; convolutions keep their channels in dimension 1."
+    places = "in dimension 1; it wants them in the last"
+    return _features_elsewhere(layer, wanted, places, why, f"Turn the two dimensions: {change.text}.", change, 0.93)
 
 
 def features_at_the_end(crash: CrashFact, layer: LayerFact, wanted: int, why: str) -> Blame | None:
@@ -594,14 +567,22 @@ def features_at_the_end(crash: CrashFact, layer: LayerFact, wanted: int, why: st
     if len(shape) != 3 or shape[2] != wanted or shape[1] == wanted or convolved:
         return None
     change = change_input(crash, layer, "{}.transpose(1, 2)", after=".transpose(1, 2)")
+    fix = f"Turn the two dimensions for it, and back after it: {change.text}."
+    places = "in the last dimension; it wants them in dimension 1"
+    return _features_elsewhere(layer, wanted, places, f"{why}.", fix, change, 0.95)
+
+
+def _features_elsewhere(
+    layer: LayerFact, wanted: int, places: str, why: str, fix: str, change: Change, confidence: float
+) -> Blame:
     return Blame(
-        message=f"{layer_name(layer)} got {shape_text(shape)}, with the {wanted} features it was built for in "
-        "the last dimension; it wants them in dimension 1.",
-        why=f"{why}.",
-        fix=f"Turn the two dimensions for it, and back after it: {change.text}.",
+        message=f"{layer_name(layer)} got {shape_text(layer.inputs[0].shape)}, with the {wanted} features it was "
+        f"built for {places}.",
+        why=why,
+        fix=fix,
         where=change.where,
         evidence=shape_evidence(layer, wanted),
-        confidence=0.95,
+        confidence=confidence,
         edit=change.edit,
     )
 

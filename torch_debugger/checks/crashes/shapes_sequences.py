@@ -6,7 +6,6 @@ import dataclasses
 
 from torch_debugger.checks.crashes.explanation import (
     Blame,
-    first_of,
     layer_evidence,
     layer_name,
     line_text,
@@ -16,7 +15,7 @@ from torch_debugger.checks.crashes.explanation import (
     target_place,
 )
 from torch_debugger.checks.crashes.layers_and_losses import Setting, add_keyword, change_input, constructor_place
-from torch_debugger.checks.crashes.shapes_layers import features_in_the_middle, origin_text
+from torch_debugger.checks.crashes.shapes_layers import features_in_the_middle, origin_text, other_size
 from torch_debugger.checks.crashes.user_code import (
     Change,
     argument_of,
@@ -28,11 +27,11 @@ from torch_debugger.checks.crashes.user_code import (
     with_argument,
     written_call,
 )
-from torch_debugger.records import CrashFact, Edit, LayerFact, LocalTensor, Place
+from torch_debugger.records import CrashFact, Edit, LayerFact, Place
 from torch_debugger.records.crash import PackingEvidence
 
-RECURRENT = ("RNN", "LSTM", "GRU")
-CELLS = ("RNNCell", "LSTMCell", "GRUCell")
+RECURRENT = "RNN", "LSTM", "GRU"
+CELLS = "RNNCell", "LSTMCell", "GRUCell"
 _WHY = "A recurrent layer takes sequences whose elements have input_size features each"
 
 
@@ -69,19 +68,10 @@ def _no_features(crash: CrashFact, layer: LayerFact, wanted: int) -> Blame | Non
 
 
 def other_element_size(crash: CrashFact, setting: Setting, what: str, why: str) -> Blame:
-    layer, heads = setting.layer, int(setting.layer.settings.get("num_heads", 1))
+    heads = int(setting.layer.settings.get("num_heads", 1))
     uneven = f", with a number of heads that divides {setting.got}" if setting.got % heads else ""
-    shape = shape_text(layer.inputs[0].shape)
-    return Blame(
-        message=f"{layer_name(layer)} got {setting.got} features per element of the sequence but was built for "
-        f"{setting.built_for}{setting.built_text()}.",
-        why=f"{why}; the {what} has shape {shape}.",
-        fix=setting.fix(uneven + origin_text(crash, setting)),
-        where=setting.where,
-        evidence=layer_evidence(layer, input=shape, got=setting.got, expected=setting.built_for),
-        confidence=0.98,
-        edit=None if uneven else setting.edit(),
-    )
+    reason, unit = uneven + origin_text(crash, setting), "features per element of the sequence"
+    return other_size(setting, unit, why, reason, 0.98, what, plain=not uneven)
 
 
 # The hidden state given to a recurrent layer: layers x directions, batch, hidden size.
@@ -216,53 +206,45 @@ def explain_packing(crash: CrashFact) -> Blame | None:
     if fact is None:
         return None
     fact = dataclasses.replace(fact, place=dataclasses.replace(fact.place, module=crash.place.module))
-    judges = (_on_a_device, _packed_sequences_turned, _other_count, _empty, _unsorted, _too_long)
-    return first_of(judge(fact) for judge in judges)
-
-
-def _batch(fact: PackingEvidence) -> int:
-    return fact.shape[0 if fact.batch_first else 1]
-
-
-def _time(fact: PackingEvidence) -> int:
-    return fact.shape[1 if fact.batch_first else 0]
-
-
-def _on_a_device(fact: PackingEvidence) -> Blame | None:
-    if fact.device in ("cpu", "meta") or fact.layer:  # a meta tensor has no values to bring
-        return None
-    change = _lengths_on_cpu(fact)
-    return _packed_sequences_blame(
+    batch, time = (fact.shape[0], fact.shape[1]) if fact.batch_first else (fact.shape[1], fact.shape[0])
+    if fact.device not in ("cpu", "meta") and not fact.layer:  # a meta tensor has no values to bring
+        change = _lengths_on_cpu(fact)
+        return _packing_blame(
+            fact,
+            f"got its lengths on {fact.device}, and takes them on the CPU",
+            "The lengths steer the packing from the CPU: they must be there, on whatever device the sequences are.",
+            f"Bring the lengths to the CPU: {change.text}.",
+            change,
+        )
+    if fact.count == time != batch and (fact.highest is None or fact.highest <= batch):
+        return _batch_for_time(fact, batch)
+    blame = _unusable_lengths(fact, batch) if not fact.layer else None
+    if blame is not None or fact.highest is None or fact.count != batch or fact.highest <= time:
+        return blame
+    return _packing_blame(
         fact,
-        f"got its lengths on {fact.device}, and takes them on the CPU",
-        "The lengths steer the packing from the CPU: they must be there, on whatever device the sequences are.",
-        f"Bring the lengths to the CPU: {change.text}.",
-        change,
+        f"got lengths of up to {fact.highest}, but the sequences {shape_text(fact.shape)} have {time} "
+        f"steps{_noticed(fact)}",
+        f"{_PACKED_SEQUENCES_WHY}; a length says how many of its steps are not padding.",
+        f"Measure the lengths after the sequences are cut, at most {time}; where cutting them is meant, "
+        f"give `lengths.clamp(max={time})`.",
     )
 
 
-def _packed_sequences_turned(fact: PackingEvidence) -> Blame | None:
+def _batch_for_time(fact: PackingEvidence, batch: int) -> Blame:
     """The lengths count the dimension that is taken for the time."""
-    if fact.count != _time(fact) or fact.count == _batch(fact):
-        return None
-    if fact.highest is not None and fact.highest > _batch(fact):
-        return None
-    said = "with" if fact.batch_first else "without"
+    said, taken, right, first = ("with", 0, 1, "the time") if fact.batch_first else ("without", 1, 0, "the batch")
+    up_to = f" of up to {fact.highest}" if fact.highest is not None else ""
     change = _written(fact, {"batch_first": str(not fact.batch_first)} | _sorting(fact))
-    return _packed_sequences_blame(
+    return _packing_blame(
         fact,
-        f"{said} batch_first=True takes dimension {0 if fact.batch_first else 1} of {shape_text(fact.shape)} "
-        f"for the batch, so a batch of {_batch(fact)}, but there are {fact.count} lengths{_up_to(fact)}: the "
-        f"batch is in dimension {1 if fact.batch_first else 0}{_noticed(fact)}",
+        f"{said} batch_first=True takes dimension {taken} of {shape_text(fact.shape)} for the batch, so a batch of "
+        f"{batch}, but there are {fact.count} lengths{up_to}: the batch is in dimension {right}{_noticed(fact)}",
         f"{_PACKED_SEQUENCES_WHY}.",
-        f"Say {'that the batch comes first' if not fact.batch_first else 'that the time comes first'}: {change.text}.",
+        f"Say that {first} comes first: {change.text}.",
         change,
-        0.98 if fact.highest == _batch(fact) else 0.94,
+        0.98 if fact.highest == batch else 0.94,
     )
-
-
-def _up_to(fact: PackingEvidence) -> str:
-    return f" of up to {fact.highest}" if fact.highest is not None else ""
 
 
 def _noticed(fact: PackingEvidence) -> str:
@@ -273,53 +255,33 @@ def _sorting(fact: PackingEvidence) -> dict[str, str]:
     return {"enforce_sorted": "False"} if fact.enforce_sorted and fact.descending is False else {}
 
 
-def _other_count(fact: PackingEvidence) -> Blame | None:
-    if fact.count == _batch(fact) or fact.layer:
-        return None
-    return _packed_sequences_blame(
-        fact,
-        f"got {fact.count} lengths for a batch of {_batch(fact)}: the sequences are {shape_text(fact.shape)}",
-        f"{_PACKED_SEQUENCES_WHY}, and one length for each sequence of the batch.",
-        f"Give the {_batch(fact)} lengths of the sequences in this batch.",
-    )
-
-
-def _empty(fact: PackingEvidence) -> Blame | None:
-    if not fact.empty or fact.layer:
-        return None
-    return _packed_sequences_blame(
-        fact,
-        f"got {fact.empty} of {fact.count} sequences with a length of {fact.lowest}",
-        "A packed sequence has at least one element.",
-        "Leave empty samples out where the data is read, or let them count as one element of padding, with "
-        "`lengths.clamp(min=1)`.",
-    )
-
-
-def _unsorted(fact: PackingEvidence) -> Blame | None:
-    if not _sorting(fact) or fact.layer:
+def _unusable_lengths(fact: PackingEvidence, batch: int) -> Blame | None:
+    """Too many or too few of them, none, or in another order."""
+    if fact.count != batch:
+        return _packing_blame(
+            fact,
+            f"got {fact.count} lengths for a batch of {batch}: the sequences are {shape_text(fact.shape)}",
+            f"{_PACKED_SEQUENCES_WHY}, and one length for each sequence of the batch.",
+            f"Give the {batch} lengths of the sequences in this batch.",
+        )
+    if fact.empty:
+        return _packing_blame(
+            fact,
+            f"got {fact.empty} of {fact.count} sequences with a length of {fact.lowest}",
+            "A packed sequence has at least one element.",
+            "Leave empty samples out where the data is read, or let them count as one element of padding, with "
+            "`lengths.clamp(min=1)`.",
+        )
+    if not _sorting(fact):
         return None
     change = _written(fact, _sorting(fact))
-    return _packed_sequences_blame(
+    return _packing_blame(
         fact,
         f"wants the longest sequence first, but the {fact.count} lengths are not in falling order",
         "With enforce_sorted=True, the default, nothing is sorted; with False the batch is sorted for the "
         "layer and its results come back in your order.",
         f"Let it sort the batch: {change.text}.",
         change,
-    )
-
-
-def _too_long(fact: PackingEvidence) -> Blame | None:
-    if fact.highest is None or fact.count != _batch(fact) or fact.highest <= _time(fact):
-        return None
-    return _packed_sequences_blame(
-        fact,
-        f"got lengths of up to {fact.highest}, but the sequences {shape_text(fact.shape)} have {_time(fact)} "
-        f"steps{_noticed(fact)}",
-        f"{_PACKED_SEQUENCES_WHY}; a length says how many of its steps are not padding.",
-        f"Measure the lengths after the sequences are cut, at most {_time(fact)}; where cutting them is meant, "
-        f"give `lengths.clamp(max={_time(fact)})`.",
     )
 
 
@@ -345,7 +307,7 @@ def _instead(fact: PackingEvidence, call: str, changed: str) -> Change:
     return Change(text, rewritten(fact.place, call, changed), fact.place)
 
 
-def _packed_sequences_blame(
+def _packing_blame(
     fact: PackingEvidence, what: str, why: str, fix: str, change: Change | None = None, confidence: float = 0.97
 ) -> Blame:
     lengths = f"{fact.count}, {fact.lowest} to {fact.highest}" if fact.highest is not None else str(fact.count)
@@ -417,7 +379,6 @@ def _other_key(layer: LayerFact, shapes: Shapes) -> Blame:
         else f"Bring it to {layer.settings['kdim']} features before the call at {place_text(layer.call)}.",
         where=change.where if change else layer.call,
         evidence=_evidence(layer, shapes, int(layer.settings["kdim"])),
-        confidence=0.97,
         edit=change.edit if change else None,
     )
 
@@ -468,7 +429,7 @@ def _padding_mask(layer: LayerFact, shapes: Shapes) -> Blame | None:
 
 def _attention_mask(crash: CrashFact, layer: LayerFact, shapes: Shapes) -> Blame | None:
     mask, place = shapes.get("attn_mask", ()), 1 if layer.settings["batch_first"] else 0
-    wanted = (shapes["query"][place], shapes["key"][place])
+    wanted = shapes["query"][place], shapes["key"][place]
     if len(mask) != 2 or mask == wanted:
         return None
     larger = mask[0] >= wanted[0] and mask[1] >= wanted[1]
@@ -498,14 +459,11 @@ def _cut(crash: CrashFact, layer: LayerFact, place: int) -> Change:
 
 
 def _evidence(layer: LayerFact, shapes: Shapes, expected: float | str) -> dict[str, float | str]:
-    told: dict[str, float | str] = {name: shape_text(shape) for name, shape in shapes.items()}
-    return told | layer_evidence(layer, expected=expected)
+    evidence: dict[str, float | str] = {name: shape_text(shape) for name, shape in shapes.items()}
+    return evidence | layer_evidence(layer, expected=expected)
 
 
 # CTC loss: log-probabilities [time, batch, classes], and the lengths that go with them.
-_CTC_SHAPES_WHY = (
-    "CTC takes log-probabilities [time, batch, classes], and for each sample how many steps and symbols it has"
-)
 
 
 def explain_ctc(crash: CrashFact) -> Blame | None:
@@ -516,58 +474,35 @@ def explain_ctc(crash: CrashFact) -> Blame | None:
     scores, steps, symbols = (held.get(name) for name in ("log_probs", "input_lengths", "target_lengths"))
     if scores is None or len(scores.shape) != 3:
         return None
-    return (
-        _ctc_shapes_turned(crash, scores, steps)
-        or _ctc_shapes_too_long(crash, scores, steps)
-        or _too_many(crash, held, symbols)
-    )
-
-
-def _ctc_shapes_turned(crash: CrashFact, scores: LocalTensor, steps: LocalTensor | None) -> Blame | None:
     time, batch = scores.shape[:2]
-    if steps is None or steps.shape != (time,) or time == batch:
+    shape, targets, edit = shape_text(scores.shape), held.get("targets"), None
+    if steps is not None and steps.shape == (time,) and time != batch:
+        names = [*((crash.layer.path or "").split(".")[-1:] if crash.layer else ()), "ctc_loss"]
+        change = statement_at(crash, crash.place).change(names, "{}.transpose(0, 1)", 0, "log_probs")
+        what = (
+            f"the log-probabilities are {shape}, so a batch of {batch}, but there are {time} input lengths: the batch "
+            "is in dimension 0"
+        )
+        fix, edit = f"Put the time first: {change.text}.", change.edit
+    elif steps is not None and steps.highest is not None and steps.highest > time:
+        what = f"the input lengths go up to {steps.highest}, but the log-probabilities {shape} have {time} steps"
+        fix = (
+            f"Give the lengths that come out of the model, at most {time}: strides and poolings before "
+            "the loss shorten a sequence."
+        )
+    elif targets is None or symbols is None or symbols.highest is None or len(targets.shape) != 2:
         return None
-    names = [*((crash.layer.path or "").split(".")[-1:] if crash.layer else ()), "ctc_loss"]
-    change = statement_at(crash, crash.place).change(names, "{}.transpose(0, 1)", 0, "log_probs")
-    message = (
-        f"the log-probabilities are {shape_text(scores.shape)}, so a batch of {batch}, but there are "
-        f"{time} input lengths: the batch is in dimension 0"
-    )
-    return _ctc_shapes_blame(crash, scores, message, f"Put the time first: {change.text}.", change.edit)
-
-
-def _ctc_shapes_too_long(crash: CrashFact, scores: LocalTensor, steps: LocalTensor | None) -> Blame | None:
-    if steps is None or steps.highest is None or steps.highest <= scores.shape[0]:
+    elif symbols.highest > targets.shape[1]:
+        what = f"the target lengths go up to {symbols.highest}, but the targets are {shape_text(targets.shape)}"
+        fix = f"Give target lengths of at most {targets.shape[1]}, or pad the targets to {symbols.highest} columns."
+    else:
         return None
-    message = (
-        f"the input lengths go up to {steps.highest}, but the log-probabilities {shape_text(scores.shape)} "
-        f"have {scores.shape[0]} steps"
-    )
-    fix = (
-        f"Give the lengths that come out of the model, at most {scores.shape[0]}: strides and poolings before "
-        "the loss shorten a sequence."
-    )
-    return _ctc_shapes_blame(crash, scores, message, fix, None)
-
-
-def _too_many(crash: CrashFact, held: dict[str, LocalTensor], symbols: LocalTensor | None) -> Blame | None:
-    targets = held.get("targets")
-    if targets is None or symbols is None or symbols.highest is None or len(targets.shape) != 2:
-        return None
-    if symbols.highest <= targets.shape[1]:
-        return None
-    message = f"the target lengths go up to {symbols.highest}, but the targets are {shape_text(targets.shape)}"
-    fix = f"Give target lengths of at most {targets.shape[1]}, or pad the targets to {symbols.highest} columns."
-    return _ctc_shapes_blame(crash, held["log_probs"], message, fix, None)
-
-
-def _ctc_shapes_blame(crash: CrashFact, scores: LocalTensor, what: str, fix: str, edit: Edit | None) -> Blame:
     return Blame(
         message=f"The CTC loss at {place_text(crash.place)} cannot use what it got: {what}.",
-        why=f"{_CTC_SHAPES_WHY}.",
+        why="CTC takes log-probabilities [time, batch, classes], and for each sample how many steps and symbols it "
+        "has.",
         fix=fix,
-        where=crash.place,
-        evidence={"log_probs": shape_text(scores.shape), "line": line_text(crash.place)},
+        evidence={"log_probs": shape, "line": line_text(crash.place)},
         confidence=0.96,
         edit=edit,
     )
