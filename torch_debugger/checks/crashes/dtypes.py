@@ -70,37 +70,22 @@ def explain_layer_dtypes(crash: CrashFact) -> Blame | None:
     # Layers before this one took the default dtype: then it is this layer that was converted.
     if crash.flow and odd.dtype == "float32":
         return _odd_layer(layer, odd, weights)
-    if odd.dtype.startswith("complex"):
-        return _complex(crash, layer, odd, weights)
-    return _odd_input(crash, layer, odd, weights)
-
-
-def _complex(crash: CrashFact, layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
-    """A Fourier transform given to a layer of real weights: a cast would drop half of it."""
-    change = _convert(crash, layer, odd, ".abs()")
+    change = _convert(crash, layer, odd, ".abs()" if odd.dtype.startswith("complex") else cast_to(weights))
+    why, fix = f"{_WHY}{numpy_hint(odd.dtype)}.", f"Convert the input: {change.text}."
+    if odd.dtype.startswith("complex"):  # from a Fourier transform: a cast would drop half of it
+        why = f"{_WHY}; a complex number has two parts, and a conversion keeps only the real one."
+        fix = (
+            f"Take the magnitudes: {change.text}; or give it both parts, `torch.view_as_real(x).flatten(-2)`, "
+            "which are twice as many features."
+        )
     return Blame(
         message=f"{layer_name(layer)} has {weights} weights but its input, from {place_text(change.where)}, is "
         f"{odd.dtype}.",
-        why=f"{_WHY}; a complex number has two parts, and a conversion keeps only the real one.",
-        fix=f"Take the magnitudes: {change.text}; or give it both parts, `torch.view_as_real(x).flatten(-2)`, "
-        "which are twice as many features.",
+        why=why,
+        fix=fix,
         where=replace(change.where, module=layer.path),
         evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
-        confidence=0.95,
-        edit=change.edit,
-    )
-
-
-def _odd_input(crash: CrashFact, layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
-    change = _convert(crash, layer, odd, cast_to(weights))
-    return Blame(
-        message=f"{layer_name(layer)} has {weights} weights but its input, "
-        f"from {place_text(change.where)}, is {odd.dtype}.",
-        why=f"{_WHY}{numpy_hint(odd.dtype)}.",
-        fix=f"Convert the input: {change.text}.",
-        where=replace(change.where, module=layer.path),
-        evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
-        confidence=0.97,
+        confidence=0.95 if odd.dtype.startswith("complex") else 0.97,
         edit=change.edit,
     )
 
@@ -167,7 +152,6 @@ def _indices(crash: CrashFact, layer: LayerFact) -> Blame:
         fix=f"Convert the indices: {change.text}.",
         where=layer.call,
         evidence=layer_evidence(layer, input=dtype, expected="int64"),
-        confidence=0.97,
         edit=change.edit,
     )
 
@@ -198,7 +182,6 @@ def _swapped(crash: CrashFact, call: LossCall) -> Blame | None:
         f"{call.target.dtype} {shape_text(call.target.shape)} as targets: the two are swapped.",
         why="This loss takes the scores first and the class numbers second.",
         fix=f"Swap the two: {fix}.",
-        where=crash.place,
         evidence=_evidence(crash, call),
         confidence=0.96,
         edit=rewritten(statement.whole, written, changed) if changed else None,
@@ -218,7 +201,6 @@ def _class_weights(crash: CrashFact, call: LossCall) -> Blame | None:
         "must be the same.",
         why=f"The loss multiplies the two without converting them{numpy_hint(weight.dtype)}.",
         fix=f"Convert the weights: {change.text if argument else where}.",
-        where=crash.place,
         evidence=_evidence(crash, call) | {"weight": weight.dtype},
         confidence=0.96,
         edit=change.edit if argument else None,
@@ -244,7 +226,6 @@ def _one_score(crash: CrashFact, call: LossCall) -> Blame:
         why="Cross-entropy picks one of several classes by an int64 number; one score leaves none to pick.",
         fix="For two classes use nn.BCEWithLogitsLoss, with the scores squeezed to the targets' shape, "
         "`.squeeze(1)`; or build the last layer for one score a class and convert the targets with `.long()`.",
-        where=crash.place,
         evidence=_evidence(crash, call),
         confidence=0.92,
     )
@@ -273,23 +254,17 @@ def _blame(crash: CrashFact, call: LossCall, what: str, why: str, wanted: str) -
         message=f"{call.text(crash)} {what}.",
         why=why,
         fix=f"Convert the target: {fix}.",
-        where=crash.place,
         evidence=_evidence(crash, call),
-        confidence=0.97,
         edit=edit,
     )
 
 
 def _evidence(crash: CrashFact, call: LossCall) -> dict[str, float | str]:
-    return {
-        call.input_name: call.input.dtype,
-        call.target_name: call.target.dtype,
-        "line": line_text(crash.place),
-    }
+    return {call.input_name: call.input.dtype, call.target_name: call.target.dtype, "line": line_text(crash.place)}
 
 
 # Functions and operators of the user's line that were given a tensor of the wrong dtype.
-_INTO = ("scatter", "scatter_", "scatter_add", "scatter_add_", "index_add", "index_add_", "index_copy_")
+_INTO = "scatter", "scatter_", "scatter_add", "scatter_add_", "index_add", "index_add_", "index_copy_"
 _INDEX, _MASK, _FLOATING = "indices of dtype int64", "a mask of dtype bool", "floating-point numbers"
 _WANTED = {_INDEX: "int64", _MASK: "bool", _FLOATING: "float32"}
 # function -> (which operand, what it must be)
@@ -412,7 +387,6 @@ def _operand_dtypes_blame(
         message=f"`{line.source(node)}` at {place_text(crash.place)} {message}.",
         why=why,
         fix=f"Convert it: write `{form}` instead of `{operand or odd.name}`.",
-        where=crash.place,
         evidence={odd.name: odd.dtype, "expected": wanted, "line": line_text(crash.place)},
         confidence=0.95,
         edit=edit,
@@ -448,8 +422,4 @@ class DtypeMismatch(CrashCheck):
     id = "TD902"
     name = "dtype-mismatch"
     title = "a tensor has the wrong dtype"
-    explainers = (
-        explain_layer_dtypes,
-        explain_loss_dtypes,
-        explain_operand_dtypes,
-    )
+    explainers = explain_layer_dtypes, explain_loss_dtypes, explain_operand_dtypes

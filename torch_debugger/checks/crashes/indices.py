@@ -42,76 +42,57 @@ def explain_embedding_indices(crash: CrashFact) -> Blame | None:
         return None
     if layer is None or "num_embeddings" not in layer.settings:
         return _function(crash, found)
-    if found.lowest < 0:
-        return _negative(layer, found)
-    if found.counts_up:
-        return _positions(layer, found)
-    if is_another_numbering(found):
-        return _unmapped(layer, found)
-    setting = Setting(layer, "num_embeddings", 0, found.highest + 1)
+    setting, enlarges = Setting(layer, "num_embeddings", 0, found.highest + 1), True
+    why = f"{_WHY}{setting.built_text()}."
     fix = setting.fix(f", or more if other batches hold higher numbers than {found.highest}")
-    return _blame(layer, found, f"{_WHY}{setting.built_text()}.", fix, setting)
-
-
-def _positions(layer: LayerFact, found: IndexEvidence) -> Blame:
-    length, setting = found.highest + 1, Setting(layer, "num_embeddings", 0, found.highest + 1)
-    why = f"The numbers count the places of a sequence of {length}, and the table was built for {found.size}"
-    fix = setting.fix(f", for sequences of {length}; or cut them to {found.size}")
-    return _blame(layer, found, f"{why}{setting.built_text()}.", fix, setting)
-
-
-def _negative(layer: LayerFact, found: IndexEvidence) -> Blame:
-    rows, wanted = found.size, max(found.size, found.highest + 1) + 1
-    name = found.indices.name or "x"
-    fix = (
-        f"If {found.lowest} stands for padding, give it a row of its own: look up "
-        f"`{name}.masked_fill({name} < 0, {wanted - 1})` at {place_text(layer.call)}, and build "
-        f"{layer_name(layer)} for {wanted} rows with padding_idx={wanted - 1}; it has {rows} now."
-    )
-    return _blame(layer, found, f"{_WHY}; an embedding does not count from the end.", fix, None)
-
-
-def _unmapped(layer: LayerFact, found: IndexEvidence) -> Blame:
-    fix = (
-        f"Map the numbers to 0 to {found.size - 1} before this line, with a dictionary made from all of them; "
-        f"a table for numbers up to {found.highest} would need {found.highest + 1} rows."
-    )
-    return _blame(layer, found, f"{_WHY}; these reach far beyond it, as identifiers do.", fix, None)
-
-
-def _blame(layer: LayerFact, found: IndexEvidence, why: str, fix: str, setting: Setting | None) -> Blame:
+    if found.lowest < 0:
+        rows = max(found.size, found.highest + 1) + 1
+        name = found.indices.name or "x"
+        why, enlarges = f"{_WHY}; an embedding does not count from the end.", False
+        fix = (
+            f"If {found.lowest} stands for padding, give it a row of its own: look up "
+            f"`{name}.masked_fill({name} < 0, {rows - 1})` at {place_text(layer.call)}, and build "
+            f"{layer_name(layer)} for {rows} rows with padding_idx={rows - 1}; it has {found.size} now."
+        )
+    elif found.counts_up:
+        length = found.highest + 1
+        counts = f"The numbers count the places of a sequence of {length}, and the table was built for {found.size}"
+        why = f"{counts}{setting.built_text()}."
+        fix = setting.fix(f", for sequences of {length}; or cut them to {found.size}")
+    elif is_another_numbering(found):
+        why, enlarges = f"{_WHY}; these reach far beyond it, as identifiers do.", False
+        fix = (
+            f"Map the numbers to 0 to {found.size - 1} before this line, with a dictionary made from all of them; "
+            f"a table for numbers up to {found.highest} would need {found.highest + 1} rows."
+        )
     return Blame(
         message=f"{layer_name(layer)} has rows {allowed_text(found)}, but {wrong_text(found)}.",
         why=why,
         fix=fix,
-        where=setting.where if setting else layer.call if layer.call.file else target_place(layer),
+        where=setting.where if enlarges else layer.call if layer.call.file else target_place(layer),
         evidence=layer_evidence(layer, **index_evidence(found)),
-        confidence=0.98 if setting else 0.95,
-        edit=setting.edit() if setting else None,
+        confidence=0.98 if enlarges else 0.95,
+        edit=setting.edit() if enlarges else None,
     )
 
 
 def _function(crash: CrashFact, found: IndexEvidence) -> Blame:
     """F.embedding with a table of the user's own."""
+    enough = found.highest < found.size  # the others are below 0
+    rows = f"Build the table for at least {found.highest + 1} rows"
+    larger = "" if enough else f"{rows}, or bring the numbers into {allowed_text(found)}."
     return Blame(
         message=f"`F.{found.operation}` at {place_text(crash.place)} got a table with rows "
         f"{allowed_text(found)}, but {wrong_text(found)}.",
         why=f"{_WHY}.",
-        fix=_larger(found) or f"Bring the numbers into {allowed_text(found)} before this line.",
-        where=crash.place,
+        fix=larger or f"Bring the numbers into {allowed_text(found)} before this line.",
         evidence=index_evidence(found) | {"line": line_text(crash.place)},
         confidence=0.95,
     )
 
 
-def _larger(found: IndexEvidence) -> str:
-    enough = found.highest < found.size  # the others are below 0
-    rows = f"Build the table for at least {found.highest + 1} rows"
-    return "" if enough else f"{rows}, or bring the numbers into {allowed_text(found)}."
-
-
 # Class numbers that the scores have no place for: cross entropy, NLL and margin losses.
-_LOSSES = ("cross_entropy", "nll_loss", "multi_margin_loss")
+_LOSSES = "cross_entropy", "nll_loss", "multi_margin_loss"
 _LABEL_INDICES_WHY = "Each label chooses one of the scores of its sample, and they are numbered from 0"
 _NOWHERE = 99  # no position: by keyword only
 
@@ -120,45 +101,40 @@ def explain_label_indices(crash: CrashFact) -> Blame | None:
     found = crash.evidence.indices
     if found is None or found.operation not in _LOSSES:
         return None
-    call = loss_call(crash)
+    call, layer, where = loss_call(crash), None, crash.place
+    edit: Edit | None = None
     if (found.lowest, found.highest, found.distinct, found.size) == (-1, 1, 2, 2):
-        return _plus_and_minus(crash, call, found)
-    if counts_from_one(found) and found.size > 1:
-        return _from_one(crash, call, found)
-    if is_marked(found):
-        return _marked(crash, call, found)
-    if found.lowest < 0 or is_another_numbering(found):
-        return _label_indices_unmapped(crash, call, found)
-    return _too_few_scores(crash, call, found)
-
-
-def _plus_and_minus(crash: CrashFact, call: LossCall | None, found: IndexEvidence) -> Blame:
-    change, edit = _changed(crash, call, "({} + 1) // 2")
-    why = f"{_LABEL_INDICES_WHY}; -1 and 1 are the labels of hinge losses."
-    return _label_indices_blame(crash, call, found, why, f"Turn -1 and 1 into 0 and 1: {change}.", crash.place, edit)
-
-
-def _from_one(crash: CrashFact, call: LossCall | None, found: IndexEvidence) -> Blame:
-    change, edit = _changed(crash, call, "{} - 1")
-    why = f"{_LABEL_INDICES_WHY}; these labels count from 1 to {found.size}."
-    return _label_indices_blame(crash, call, found, why, f"Count them from 0: {change}.", crash.place, edit)
+        change, edit = _changed(crash, call, "({} + 1) // 2")
+        why, fix = "; -1 and 1 are the labels of hinge losses.", f"Turn -1 and 1 into 0 and 1: {change}."
+    elif counts_from_one(found) and found.size > 1:
+        change, edit = _changed(crash, call, "{} - 1")
+        why, fix = f"; these labels count from 1 to {found.size}.", f"Count them from 0: {change}."
+    elif is_marked(found):
+        why = f"; one that marks what is not to count must be named as ignore_index, which is {found.ignored} now."
+        ignoring = _ignore(crash, call, found.values[0])
+        where, edit = ignoring.where, ignoring.edit
+        fix = f"If {found.values[0]} marks what does not count, say so: {ignoring.text}."
+    elif found.lowest < 0 or is_another_numbering(found):
+        why = f"; these go from {found.lowest} to {found.highest}, in {found.distinct} different values."
+        fix = (
+            f"Number the classes 0 to {found.size - 1} where `{call.target_name if call else 'target'}` is made: for "
+            "all labels of the data at once, `torch.unique(labels, return_inverse=True)[1]` does it."
+        )
+    else:
+        wanted = found.highest + 1
+        why = f": label {found.highest} needs at least {wanted} scores a sample, not {found.size}."
+        setting = scores_setting(found.scores_from, wanted)
+        layer = setting.layer if setting is not None else None
+        fix = _more_scores(crash, call, found, setting)
+        if setting is not None and not may_count_from_one(found):
+            where, edit = setting.where, setting.edit()
+    return _label_blame(crash, call, found, f"{_LABEL_INDICES_WHY}{why}", fix, where, edit, layer)
 
 
 def _changed(crash: CrashFact, call: LossCall | None, pattern: str) -> tuple[str, Edit | None]:
     if call is None:
         return f"give it `{pattern.format('target')}`", None
     return call.change(crash, 1, pattern)
-
-
-def _marked(crash: CrashFact, call: LossCall | None, found: IndexEvidence) -> Blame:
-    mark, ignored = found.values[0], found.ignored
-    why = (
-        f"{_LABEL_INDICES_WHY}; one that marks what is not to count must be named as ignore_index, "
-        f"which is {ignored} now."
-    )
-    change = _ignore(crash, call, mark)
-    fix = f"If {mark} marks what does not count, say so: {change.text}."
-    return _label_indices_blame(crash, call, found, why, fix, change.where, change.edit)
 
 
 def _ignore(crash: CrashFact, call: LossCall | None, mark: int) -> Change:
@@ -173,44 +149,19 @@ def _ignore(crash: CrashFact, call: LossCall | None, mark: int) -> Change:
     return Change(f"write `{one_line(after)}`", rewritten(whole, before, after), crash.place)
 
 
-def _label_indices_unmapped(crash: CrashFact, call: LossCall | None, found: IndexEvidence) -> Blame:
-    why = (
-        f"{_LABEL_INDICES_WHY}; these go from {found.lowest} to {found.highest}, in {found.distinct} different values."
-    )
-    name = call.target_name if call is not None else "target"
-    fix = (
-        f"Number the classes 0 to {found.size - 1} where `{name}` is made: for all labels of the data at once, "
-        "`torch.unique(labels, return_inverse=True)[1]` does it."
-    )
-    return _label_indices_blame(crash, call, found, why, fix, crash.place, None)
-
-
-def _too_few_scores(crash: CrashFact, call: LossCall | None, found: IndexEvidence) -> Blame:
+def _more_scores(crash: CrashFact, call: LossCall | None, found: IndexEvidence, setting: Setting | None) -> str:
     wanted = found.highest + 1
-    setting = scores_setting(found.scores_from, wanted)
-    why = f"{_LABEL_INDICES_WHY}: label {found.highest} needs at least {wanted} scores a sample, not {found.size}."
-    if may_count_from_one(found):
-        return _from_one_perhaps(crash, call, found, why, setting)
-    if setting is None:
-        fix = f"Build the model's last layer for {wanted} classes; it gives {found.size} now."
-        return _label_indices_blame(crash, call, found, why, fix, crash.place, None)
-    binary = "; or, with one score a sample, use nn.BCEWithLogitsLoss" if found.size == found.highest == 1 else ""
-    return _label_indices_blame(
-        crash, call, found, why, setting.fix(binary), setting.where, setting.edit(), setting.layer
-    )
-
-
-def _from_one_perhaps(
-    crash: CrashFact, call: LossCall | None, found: IndexEvidence, why: str, setting: Setting | None
-) -> Blame:
-    """No label of the batch is 0, and the highest is one too high: two ways out, the likelier one first."""
+    build = f"Build the model's last layer for {wanted} classes; it gives {found.size} now."
+    if not may_count_from_one(found):
+        binary = "; or, with one score a sample, use nn.BCEWithLogitsLoss" if found.size == found.highest == 1 else ""
+        return setting.fix(binary) if setting is not None else build
+    # No label of the batch is 0, and the highest is one too high: two ways out, the likelier one first.
     change, _ = _changed(crash, call, "{} - 1")
-    wanted = f"If there are {found.highest + 1} classes"
-    other = f"Build the model's last layer for {found.highest + 1} classes; it gives {found.size} now."
-    built = setting.fix("") if setting is not None else other
-    fix = f"If the labels count from 1 (none of these is 0), {change}. {wanted}: {built[0].lower()}{built[1:]}"
-    layer = setting.layer if setting is not None else None
-    return _label_indices_blame(crash, call, found, why, fix, crash.place, None, layer)
+    built = setting.fix("") if setting is not None else build
+    return (
+        f"If the labels count from 1 (none of these is 0), {change}. If there are {wanted} classes: "
+        f"{built[0].lower()}{built[1:]}"
+    )
 
 
 def scores_setting(layer: LayerFact | None, wanted: int) -> Setting | None:
@@ -220,7 +171,7 @@ def scores_setting(layer: LayerFact | None, wanted: int) -> Setting | None:
     return None
 
 
-def _label_indices_blame(
+def _label_blame(
     crash: CrashFact,
     call: LossCall | None,
     found: IndexEvidence,
@@ -228,7 +179,7 @@ def _label_indices_blame(
     fix: str,
     where: Place,
     edit: Edit | None,
-    layer: LayerFact | None = None,
+    layer: LayerFact | None,
 ) -> Blame:
     told = call.text(crash) if call is not None else f"`{found.operation}` at {place_text(crash.place)}"
     made = f" from `{layer.path}`" if layer is not None and layer.path else ""
@@ -236,9 +187,10 @@ def _label_indices_blame(
     evidence = index_evidence(found, name) | {"line": line_text(crash.place)}
     if layer is not None:
         evidence["constructor"] = line_text(layer.place)
+    allowed = f"labels {allowed_text(found)} are allowed" if found.size > 1 else "only label 0 is allowed"
     return Blame(
         message=f"{told} got {found.size} score{'s' * (found.size != 1)} a sample{made}, so "
-        f"{_allowed(found)}, but {wrong_text(found, name)}.",
+        f"{allowed}, but {wrong_text(found, name)}.",
         why=why,
         fix=fix,
         where=where,
@@ -248,17 +200,16 @@ def _label_indices_blame(
     )
 
 
-def _allowed(found: IndexEvidence) -> str:
-    return f"labels {allowed_text(found)} are allowed" if found.size > 1 else "only label 0 is allowed"
-
-
 # Square brackets, gather, scatter, index_select and one_hot with numbers out of range.
 def explain_picked_indices(crash: CrashFact) -> Blame | None:
     found = crash.evidence.indices
     if found is None or not found.expression or _beyond_a_dataset(crash):
         return None
     if counts_from_one(found):
-        return _picked_indices_from_one(crash, found)
+        name = found.indices.name
+        changed, edit = _with_operand(crash, found, f"{name} - 1")
+        why = f"Everything in torch is numbered from 0, and `{name}` counts from 1 to {found.size}."
+        return _picked_indices_blame(crash, found, why, f"Count from 0: write `{changed}`.", edit)
     if found.operation == "one_hot":
         return _one_hot(crash, found)
     if found.operation == "[]" and not found.indices.shape:
@@ -271,13 +222,6 @@ def _beyond_a_dataset(crash: CrashFact) -> bool:
     loading = crash.evidence.loading
     failure = loading.failure if loading is not None else None
     return failure is not None and failure.stage == "sample" and failure.raised.subscripted is not None
-
-
-def _picked_indices_from_one(crash: CrashFact, found: IndexEvidence) -> Blame:
-    name = found.indices.name
-    changed, edit = _with_operand(crash, found, f"{name} - 1")
-    why = f"Everything in torch is numbered from 0, and `{name}` counts from 1 to {found.size}."
-    return _picked_indices_blame(crash, found, why, f"Count from 0: write `{changed}`.", edit)
 
 
 def _with_operand(crash: CrashFact, found: IndexEvidence, form: str) -> tuple[str, Edit | None]:
@@ -374,7 +318,6 @@ def _picked_indices_blame(crash: CrashFact, found: IndexEvidence, why: str, fix:
         f"{'is' if found.size == 1 else 'are'} allowed, but {wrong_text(found)}.",
         why=why,
         fix=fix,
-        where=crash.place,
         evidence=index_evidence(found) | {"line": line_text(crash.place)},
         confidence=0.97 if edit is not None else 0.95,
         edit=edit,
@@ -403,11 +346,7 @@ class IndexOutOfRange(CrashCheck):
     id = "TD903"
     name = "index-out-of-range"
     title = "an index or a label is out of range"
-    explainers = (
-        explain_embedding_indices,
-        explain_label_indices,
-        explain_picked_indices,
-    )
+    explainers = explain_embedding_indices, explain_label_indices, explain_picked_indices
 
 
 # The words about values out of range: how many, which, where they stand, and what is allowed.
