@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.checkpoints_keys import counted, load_statement, missing_and_unexpected, some_names
@@ -15,7 +15,9 @@ from torch_debugger.checks.crashes.user_code import (
     Statement,
     argument_of,
     calls_of,
+    first_line,
     is_simple_statement,
+    line_replaced,
     number_of,
     one_line,
     parse_expression,
@@ -27,14 +29,13 @@ from torch_debugger.records import CrashFact, Edit, LayerFact, Place
 from torch_debugger.records.crash_modules import FileFact, ModelLoad, RefusedGlobal
 
 # A file that is no checkpoint: missing, empty, cut short, or something else altogether.
-_ABSENT = ("FileNotFoundError", "IsADirectoryError", "NotADirectoryError", "PermissionError")
+_ABSENT = "FileNotFoundError", "IsADirectoryError", "NotADirectoryError", "PermissionError"
 _CUT_MESSAGE = "failed finding central directory"
 _AGAIN = "copy, download or save the file again, and compare the sizes"
 _CUT_SHORT = "Saving or copying it was interrupted: a torch file keeps its list of contents at the very end."
 _WHAT = {
     "empty": ("is empty", "Saving it was interrupted before the first byte, or the disk was full.", _AGAIN),
-    "zeros": ("starts with nothing but "
-              "zeros", "The system stopped before the content reached the disk.", _AGAIN),
+    "zeros": ("starts with nothing but zeros", "The system stopped before the content reached the disk.", _AGAIN),
     "cut-zip": ("is cut short", _CUT_SHORT, _AGAIN),
     "old-torch": ("is cut short", "Saving or copying it was interrupted: it ends in the middle.", _AGAIN),
     "cut-safetensors": ("is a safetensors file that is cut short", "Copying it was interrupted.", _AGAIN),
@@ -56,14 +57,12 @@ _WHAT = {
     "safetensors": (
         "is a safetensors file",
         "That format is not a pickle; it has a reader of its own.",
-        "read it with `load_file({path})`, after `from safetensors.torch import load_file` "
-        "(`pip install safetensors`)",
+        "read it with `load_file({path})`, after `from safetensors.torch import load_file` (`pip install safetensors`)",
     ),
     "pickle": (
         "is a plain pickle, not made by torch.save",
         "torch.load reads the form that torch.save writes; pickle.dump writes another.",
-        "read it with `pickle.load(open({path}, \"rb\"))` if you made or trust it, and save with torch.save "
-        "next time",
+        "read it with `pickle.load(open({path}, \"rb\"))` if you made or trust it, and save with torch.save next time",
     ),
     "numpy": (
         "is a numpy array",
@@ -71,16 +70,14 @@ _WHAT = {
         "read it with `torch.from_numpy(np.load({path}))`",
     ),
     "hdf5": ("is an HDF5 file", "Keras and h5py write it.", "read it with `h5py.File({path})`"),
-    "gzip": ("is compressed with "
-             "gzip", "torch.load does not unpack it.", "unpack it first: `gunzip` or `tar -xzf`"),
+    "gzip": ("is compressed with gzip", "torch.load does not unpack it.", "unpack it first: `gunzip` or `tar -xzf`"),
     "7z": ("is a 7z archive", "torch.load does not unpack it.", "unpack it first"),
     "zip": (
         "is a zip archive of other files",
         "A torch file is a zip archive too, but one with a `data.pkl` in it.",
         "unpack it first, if the checkpoint is inside",
     ),
-    "gguf": ("is a GGUF file", "llama.cpp and its relatives write "
-                               "it.", "use the checkpoint it was converted from"),
+    "gguf": ("is a GGUF file", "llama.cpp and its relatives write it.", "use the checkpoint it was converted from"),
     "image": ("is an image", "Its first bytes say so.", "look at the path: another file was meant"),
     "pdf": ("is a PDF", "Its first bytes say so.", "look at the path: another file was meant"),
     "json": ("is a JSON text", "It holds no tensors.", "look at the path: the tensors are in another file"),
@@ -88,23 +85,32 @@ _WHAT = {
 }  # fmt: skip
 
 
-def explain_unreadable_file(crash: CrashFact) -> Blame | None:
-    """What the file is, by its size and first bytes."""
+def explain_file(crash: CrashFact) -> Blame | None:
     evidence, frame = crash.evidence.checkpoints, user_frame(crash)
     file = evidence.file if evidence is not None else None
-    if file is None or frame is None or file.writing or not file.exists or file.folder or file.buffer:
-        return None
-    if file.form not in _WHAT:
+    if file is None or frame is None:
         return None
     statement = statement_of(frame, None)
+    if file.writing:
+        return _unwritten(crash, file, statement)
+    if file.exists and not file.folder and not file.buffer and file.form in _WHAT:
+        return _unreadable(file, statement)
+    return (
+        _absent(crash, file, statement) or _vanished(crash, file, statement) or _unread_buffer(crash, file, statement)
+    )
+
+
+def _unreadable(file: FileFact, statement: Statement) -> Blame:
+    """What the file is, by its size and first bytes."""
     told, why, fix = _WHAT[file.form]
+    start = f", beginning with `{file.start}`" if file.start and file.form in ("json", "text", "html") else ""
+    promised = f", for a file of {bytes_text(file.expected_bytes)}" if file.expected_bytes else ""
     return Blame(
-        message=f"The file `{_name(file)}` {told}{_start(file)}: {bytes_text(file.size_bytes)}{_promised(file)}.",
+        message=f"The file `{_name(file)}` {told}{start}: {bytes_text(file.size_bytes)}{promised}.",
         why=why,
         fix=f"{_capital(fix.replace('{path}', _path_text(statement)))}.",
         where=statement.line,
         evidence=file_evidence(file, statement),
-        confidence=0.97,
         edit=_other_reader(statement) if file.form == "torchscript" else None,
     )
 
@@ -123,14 +129,6 @@ def _name(file: FileFact) -> str:
     return os.path.basename(file.path) or file.path
 
 
-def _start(file: FileFact) -> str:
-    return f", beginning with `{file.start}`" if file.start and file.form in ("json", "text", "html") else ""
-
-
-def _promised(file: FileFact) -> str:
-    return f", for a file of {bytes_text(file.expected_bytes)}" if file.expected_bytes else ""
-
-
 def bytes_text(size: int) -> str:
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
         if size >= factor:
@@ -144,25 +142,22 @@ def _path_text(statement: Statement) -> str:
 
 
 def file_evidence(file: FileFact, statement: Statement) -> dict[str, float | str]:
-    told: dict[str, float | str] = {"file": file.path, "size": bytes_text(file.size_bytes)}
+    evidence: dict[str, float | str] = {"file": file.path, "size": bytes_text(file.size_bytes)}
     if file.form:
-        told["form"] = file.form
+        evidence["form"] = file.form
     if file.start:
-        told["start"] = file.start
+        evidence["start"] = file.start
     if file.free_bytes >= 0:
-        told["free"] = bytes_text(file.free_bytes)
-    return told | {"line": line_text(statement.line)}
+        evidence["free"] = bytes_text(file.free_bytes)
+    return evidence | {"line": line_text(statement.line)}
 
 
-def explain_absent_file(crash: CrashFact) -> Blame | None:
+def _absent(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
     """No such file, or a folder in its place; with what is there instead."""
-    evidence, frame = crash.evidence.checkpoints, user_frame(crash)
-    file = evidence.file if evidence is not None else None
-    if file is None or frame is None or file.writing or file.buffer or crash.kind not in _ABSENT:
+    if file.buffer or crash.kind not in _ABSENT or (file.exists and not file.folder):
         return None
-    if (file.exists and not file.folder) or any("torch/utils/data/" in item.file for item in crash.frames):
+    if any("torch/utils/data/" in item.file for item in crash.frames):
         return None  # a file that a dataset reads is one of its samples
-    statement = statement_of(frame, None)
     message, fix, edit = _absence(file, statement)
     return Blame(
         message=message,
@@ -170,18 +165,14 @@ def explain_absent_file(crash: CrashFact) -> Blame | None:
         fix=fix,
         where=statement.line,
         evidence=file_evidence(file, statement) | {"near": ", ".join(file.near) or "none"},
-        confidence=0.97,
         edit=edit,
     )
 
 
-def explain_vanished_file(crash: CrashFact) -> Blame | None:
+def _vanished(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
     """A file that was cut short when torch read it, and is gone by now."""
-    evidence, frame = crash.evidence.checkpoints, user_frame(crash)
-    file = evidence.file if evidence is not None else None
-    if file is None or frame is None or file.writing or file.exists or _CUT_MESSAGE not in crash.message:
+    if file.exists or _CUT_MESSAGE not in crash.message:
         return None
-    statement = statement_of(frame, None)
     return Blame(
         message=f"The file `{_name(file)}` was cut short when torch.load read it.",
         why=f"{_CUT_SHORT} The file is gone by now, so its size could not be looked at.",
@@ -213,13 +204,10 @@ def _at(statement: Statement) -> str:
     return f" at {place_text(statement.line)}"
 
 
-def explain_unread_buffer(crash: CrashFact) -> Blame | None:
+def _unread_buffer(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
     """A whole checkpoint in memory, read from its end: the buffer was not rewound after writing."""
-    evidence, frame = crash.evidence.checkpoints, user_frame(crash)
-    file = evidence.file if evidence is not None else None
-    if file is None or frame is None or not file.buffer or file.form != "zip" or crash.kind != "EOFError":
+    if not file.buffer or file.form != "zip" or crash.kind != "EOFError":
         return None
-    statement = statement_of(frame, None)
     change = _rewinding(statement)
     return Blame(
         message=f"torch.load began at the end of a buffer that holds a whole checkpoint "
@@ -235,11 +223,8 @@ def explain_unread_buffer(crash: CrashFact) -> Blame | None:
 
 def _rewinding(statement: Statement) -> Change:
     place, name = statement.whole, _path_text(statement)
-    text = f"Rewind it before {place_text(statement.line)}: `{name}.seek(0)`"
-    if not name.isidentifier() or place.file is None or place.line is None or not place.code:
-        return Change(text, None, statement.line)
-    first = place.code.partition("\n")[0]
-    return Change(text, Edit(place.file, place.line, first, f"{name}.seek(0)\n{first}"), statement.line)
+    edit = line_replaced(place, f"{name}.seek(0)\n{first_line(place)}") if name.isidentifier() else None
+    return Change(f"Rewind it before {place_text(statement.line)}: `{name}.seek(0)`", edit, statement.line)
 
 
 # A checkpoint that torch.save could not write: no such folder, or no room.
@@ -247,54 +232,12 @@ _NO_SPACE = 28  # errno ENOSPC
 _STOPPED = ("file write failed", "iostream error", "unexpected pos")  # torch's archive writer tells no errno
 
 
-def explain_unwritten_file(crash: CrashFact) -> Blame | None:
-    evidence, frame = crash.evidence.checkpoints, user_frame(crash)
-    file = evidence.file if evidence is not None else None
-    if file is None or frame is None or not file.writing:
-        return None
-    statement = statement_of(frame, None)
+def _unwritten(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
     if not file.parent_exists:
         return _no_folder(file, statement)
     if file.folder:
         return _is_folder(file, statement)
-    return _no_room(crash, file, statement)
-
-
-def _no_folder(file: FileFact, statement: Statement) -> Blame:
-    folder = os.path.dirname(file.path)
-    made = f'{file.os_name or "os"}.makedirs("{folder}", exist_ok=True)'
-    return Blame(
-        message=f"torch.save could not write `{file.path}`: there is no folder `{folder}`.",
-        why="torch.save makes the file but not the folder it goes into.",
-        fix=f"Make the folder before {place_text(statement.line)}: `{made}`.",
-        where=statement.line,
-        evidence=file_evidence(file, statement),
-        confidence=0.98,
-        edit=_before(statement, [*([] if file.os_name else ["import os"]), made]),
-    )
-
-
-def _before(statement: Statement, lines: list[str]) -> Edit | None:
-    place = statement.whole
-    if place.file is None or place.line is None or not place.code:
-        return None
-    first = place.code.partition("\n")[0]
-    return Edit(place.file, place.line, first, "\n".join([*lines, first]))
-
-
-def _is_folder(file: FileFact, statement: Statement) -> Blame:
-    return Blame(
-        message=f"torch.save was given `{file.path}`, which is a folder.",
-        why="torch.save writes one file and needs its name.",
-        fix=f"Add a file name at {place_text(statement.line)}: `{os.path.join(file.path, 'checkpoint.pt')}`.",
-        where=statement.line,
-        evidence=file_evidence(file, statement),
-        confidence=0.98,
-    )
-
-
-def _no_room(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
-    """By the free bytes; else by the errno; else only that the write stopped short."""
+    # By the free bytes; else by the errno; else only that the write stopped short.
     short = 0 <= file.free_bytes < file.expected_bytes - file.size_bytes
     told = crash.attributes.get("errno") == _NO_SPACE or _NO_SPACE in _errnos(crash)
     stopped = any(words in crash.message for words in _STOPPED)
@@ -309,13 +252,38 @@ def _no_room(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | 
         ),
         why=f"The disk took no more bytes, so the file is cut short and cannot be loaded.{doubt}",
         fix=(
-            f"Free some room or save somewhere else at {place_text(statement.line)}; delete this file, and "
-            "keep fewer "
+            f"Free some room or save somewhere else at {place_text(statement.line)}; delete this file, and keep fewer "
             "old checkpoints. Saving to a temporary name and renaming it afterwards keeps the last good file."
         ),
         where=statement.line,
         evidence=file_evidence(file, statement),
         confidence=0.95 if short or told else 0.8,
+    )
+
+
+def _no_folder(file: FileFact, statement: Statement) -> Blame:
+    folder = os.path.dirname(file.path)
+    made = f'{file.os_name or "os"}.makedirs("{folder}", exist_ok=True)'
+    imports = [] if file.os_name else ["import os"]
+    return Blame(
+        message=f"torch.save could not write `{file.path}`: there is no folder `{folder}`.",
+        why="torch.save makes the file but not the folder it goes into.",
+        fix=f"Make the folder before {place_text(statement.line)}: `{made}`.",
+        where=statement.line,
+        evidence=file_evidence(file, statement),
+        confidence=0.98,
+        edit=line_replaced(statement.whole, "\n".join([*imports, made, first_line(statement.whole)])),
+    )
+
+
+def _is_folder(file: FileFact, statement: Statement) -> Blame:
+    return Blame(
+        message=f"torch.save was given `{file.path}`, which is a folder.",
+        why="torch.save writes one file and needs its name.",
+        fix=f"Add a file name at {place_text(statement.line)}: `{os.path.join(file.path, 'checkpoint.pt')}`.",
+        where=statement.line,
+        evidence=file_evidence(file, statement),
+        confidence=0.98,
     )
 
 
@@ -343,13 +311,7 @@ class DamagedCheckpoint(CrashCheck):
     id = "TD944"
     name = "damaged-checkpoint"
     title = "a checkpoint file is missing, cut short or no checkpoint"
-    explainers = (
-        explain_unreadable_file,
-        explain_absent_file,
-        explain_vanished_file,
-        explain_unread_buffer,
-        explain_unwritten_file,
-    )
+    explainers = (explain_file,)
 
 
 # Classes that torch.load will not import from a file unless it is told that they are safe.
@@ -371,7 +333,6 @@ def explain_refusal(crash: CrashFact) -> Blame | None:
         fix=_fix(statement, refused),
         where=statement.line,
         evidence={"refused": ", ".join(item.name for item in refused), "line": line_text(statement.line)},
-        confidence=0.97,
         edit=edit,
     )
 
@@ -420,16 +381,12 @@ def _allowed(refused: tuple[RefusedGlobal, ...]) -> str:
 def _edit(statement: Statement, refused: tuple[RefusedGlobal, ...]) -> Edit | None:
     """The statement inside the context that allows the names; with an import where one is not in reach."""
     place, unknown = statement.whole, [item for item in refused if not item.written]
-    if len(refused) > _LISTED or place.file is None or place.line is None or not place.code:
+    if len(refused) > _LISTED or any(item.user_class for item in unknown) or not is_simple_statement(place.code or ""):
         return None
-    if any(item.user_class for item in unknown) or not is_simple_statement(place.code):
-        return None
-    first = place.code.partition("\n")[0]
-    lines = [*(_import(item.name) for item in unknown), _allowed(refused), f"    {first}"]
-    return Edit(place.file, place.line, first, "\n".join(lines))
+    lines = [*(_import(item.name) for item in unknown), _allowed(refused), f"    {first_line(place)}"]
+    return line_replaced(place, "\n".join(lines))
 
 
-# TD942: a checkpoint that holds more than torch.load will read by itself.
 class CheckpointRefused(CrashCheck):
     """torch.load refused a class or function that the file names.
 
@@ -468,7 +425,7 @@ _SIZES |= {(f"Conv{n}d", "bias"): (_CHANNELS_OUT,) for n in (1, 2, 3)}
 _SIZES |= {(f"ConvTranspose{n}d", "weight"): (_CHANNELS_IN, _CHANNELS_OUT) for n in (1, 2, 3)}
 _NORM = (("num_features", 0),)
 _SIZES |= {(f"BatchNorm{n}d", leaf): _NORM for n in (1, 2, 3) for leaf in ("weight", "running_mean")}
-_RECURRENT = (("hidden_size", 1), ("input_size", 0))
+_RECURRENT = ("hidden_size", 1), ("input_size", 0)
 _SIZES |= {(kind, "weight_ih_l0"): _RECURRENT for kind in ("LSTM", "GRU", "RNN")}
 _SIZES |= {("MultiheadAttention", "in_proj_weight"): (("embed_dim", 0), ("embed_dim", 0))}
 _STACKED = {"LSTM": 4, "GRU": 3, "MultiheadAttention": 3}  # gates, or query, key and value
@@ -508,7 +465,6 @@ def explain_checkpoint_shapes(crash: CrashFact) -> Blame | None:
         fix=_checkpoint_shapes_fix(load, differences, change),
         where=where,
         evidence=_evidence(crash, differences),
-        confidence=0.97,
         edit=change.edit if change is not None else None,
     )
 
@@ -525,9 +481,8 @@ def _message(load: ModelLoad, differences: list[Difference]) -> str:
     more = len(differences) - 1
     others = f"; {counted(more, 'other tensor')} differ{'s' if more == 1 else ''} too" if more else ""
     return (
-        f"`{load.name}.{first.name}` is {shape_text(first.wanted)} in the model but {shape_text(first.saved)} "
-        "in "
-        f"the checkpoint{others}."
+        f"`{load.name}.{first.name}` is {shape_text(first.wanted)} in the model but {shape_text(first.saved)} in the "
+        f"checkpoint{others}."
     )
 
 
@@ -614,22 +569,17 @@ def _in_the_models_own_call(layer: LayerFact, now: int, then: int) -> Change | N
 
 def _rewritten(place: Place, before: str, after: str) -> Change:
     text = f"Change `{one_line(before)}` to `{one_line(after)}` at {place_text(place)}"
-    where = Place(place.file, place.line, place.module, (place.code or "").partition("\n")[0])
-    return Change(text, rewritten(place, before, after), where)
+    return Change(text, rewritten(place, before, after), replace(place, code=first_line(place)))
 
 
 def _evidence(crash: CrashFact, differences: list[Difference]) -> dict[str, float | str]:
-    shown: dict[str, float | str] = {
+    evidence: dict[str, float | str] = {
         item.name: f"{shape_text(item.wanted)} in the model, {shape_text(item.saved)} saved" for item in differences[:4]
     }
     names = [item.name for item in differences]
-    return shown | {
-        "differing": some_names(names).replace("`", ""),
-        "line": line_text(load_statement(crash).line),
-    }
+    return evidence | {"differing": some_names(names).replace("`", ""), "line": line_text(load_statement(crash).line)}
 
 
-# TD941: a checkpoint whose tensors have other shapes than the model's.
 class CheckpointShapes(CrashCheck):
     """A checkpoint fits the model by its names, but some of its tensors have other shapes.
 

@@ -13,8 +13,8 @@ from torch_debugger.records import CrashFact, Edit, Place
 from torch_debugger.records.crash_loading import LoaderCall, LoaderState, LoaderUse, OpenFiles, WorkerDeath
 
 # DataLoader(...) given arguments that exclude each other, or a dataset it cannot read.
-_WORKERS_ONLY = ("prefetch_factor", "persistent_workers", "multiprocessing_context")
-_INSIDE_BATCHES = ("batch_size", "shuffle", "sampler", "drop_last")
+_WORKERS_ONLY = "prefetch_factor", "persistent_workers", "multiprocessing_context"
+_INSIDE_BATCHES = "batch_size", "shuffle", "sampler", "drop_last"
 
 
 def explain_arguments(crash: CrashFact) -> Blame | None:
@@ -24,58 +24,37 @@ def explain_arguments(crash: CrashFact) -> Blame | None:
         return None
     if not last.file.endswith(("dataloader.py", "sampler.py")) or crash.kind not in ("ValueError", "TypeError"):
         return None
+    found = next(_refusals(loading.call, loading.loader), None)
+    if found is None:
+        return None
+    message, why, fix, out = found
     statement = statement_of(frame, None)
-    for telling in (_excluded, _empty, _batch_size, _without_length):
-        told = telling(loading.call, loading.loader)
-        if told is not None:
-            return _blame(crash, statement, told)
-    return None
-
-
-Told = tuple[str, str, str, tuple[str, ...]]  # message, why, fix, arguments to take out
-
-
-def _blame(crash: CrashFact, statement: Statement, told: Told) -> Blame:
-    message, why, fix, out = told
     edit = _without(statement, out) if out else None
     written = f"Write `{one_line(edit.after)}` at {place_text(statement.line)}; " if edit is not None else ""
+    evidence: dict[str, float | str] = {"dataset": loading.loader.dataset, **loading.call.given}
     return Blame(
         message=f"{place_text(statement.line)}: {message}",
         why=why,
         fix=f"{written}{fix}" if written else fix[0].upper() + fix[1:],
         where=statement.line,
-        evidence=_given(crash) | {"line": line_text(statement.line)},
-        confidence=0.97,
+        evidence=evidence | {"line": line_text(statement.line)},
         edit=edit,
     )
 
 
-def _given(crash: CrashFact) -> dict[str, float | str]:
-    loading = crash.evidence.loading
-    given: dict[str, float | str] = {}
-    if loading is not None and loading.call is not None and loading.loader is not None:
-        given = {"dataset": loading.loader.dataset, **loading.call.given}
-    return given
+Refusal = tuple[str, str, str, tuple[str, ...]]  # message, why, fix, arguments to take out
 
 
-def _excluded(call: LoaderCall, loader: LoaderState) -> Told | None:
-    return next(_exclusions(call, loader), None)
-
-
-def _exclusions(call: LoaderCall, loader: LoaderState) -> Iterator[Told]:
+def _exclusions(call: LoaderCall, loader: LoaderState) -> Iterator[Refusal]:
     given = call.given
     if call.iterable and "shuffle" in given:
         why = "An IterableDataset gives its samples in its own order; a DataLoader cannot reorder it."
         fix = f"shuffle inside `{loader.dataset}.__iter__` where the order matters."
         yield f"`shuffle=True` with the IterableDataset `{loader.dataset}`.", why, fix, ("shuffle",)
-    if call.iterable and (odd := _first(given, ("sampler", "batch_sampler"))):
+    odd = next((name for name in ("sampler", "batch_sampler") if name in given), "")
+    if call.iterable and odd:
         why = "A sampler chooses indices, and an IterableDataset has none."
-        yield (
-            f"`{odd}` with the IterableDataset `{loader.dataset}`.",
-            why,
-            f"`{odd}` has no part in it.",
-            (odd,),
-        )
+        yield (f"`{odd}` with the IterableDataset `{loader.dataset}`.", why, f"`{odd}` has no part in it.", (odd,))
     if "sampler" in given and "shuffle" in given and not call.iterable:
         why = f"Both say in which order samples come: `shuffle=True`, and `{given['sampler']}`."
         yield (
@@ -99,32 +78,20 @@ def _exclusions(call: LoaderCall, loader: LoaderState) -> Iterator[Told]:
         yield "`drop_last=True` with `batch_size=None`.", why, "there is nothing to drop.", ("drop_last",)
 
 
-def _first(given: dict[str, str], names: tuple[str, ...]) -> str:
-    return next((name for name in names if name in given), "")
-
-
-def _empty(call: LoaderCall, loader: LoaderState) -> Told | None:
-    if loader.length != 0 or "shuffle" not in call.given:
-        return None
-    at = f" (`__len__` at {place_text(loader.length_place)})" if loader.length_place.file else ""
-    fix = "see why it finds nothing: the folder or file it reads, the pattern or the filter."
-    return f"the dataset `{loader.dataset}` is empty{at}.", "There is nothing to shuffle in 0 samples.", fix, ()
-
-
-def _batch_size(call: LoaderCall, loader: LoaderState) -> Told | None:
-    given = call.given.get("batch_size", "1")
-    if re.fullmatch(r"[1-9]\d*|None", given):
-        return None
-    fix = "give a whole number above 0" + (f": `int({given})`." if re.fullmatch(r"\d+\.\d*", given) else ".")
-    return f"`batch_size` is {given}.", "A batch has a whole number of samples, at least one.", fix, ()
-
-
-def _without_length(call: LoaderCall, loader: LoaderState) -> Told | None:
-    if "__len__" not in loader.lacks or call.iterable:
-        return None
-    why = "To shuffle, a DataLoader must know how many samples there are."
-    fix = f"write `def __len__(self):` in `{loader.dataset}`; a stream derives from IterableDataset."
-    return f"the dataset `{loader.dataset}` has no `__len__`.", why, fix, ()
+def _refusals(call: LoaderCall, loader: LoaderState) -> Iterator[Refusal]:
+    yield from _exclusions(call, loader)
+    if loader.length == 0 and "shuffle" in call.given:
+        at = f" (`__len__` at {place_text(loader.length_place)})" if loader.length_place.file else ""
+        fix = "see why it finds nothing: the folder or file it reads, the pattern or the filter."
+        yield f"the dataset `{loader.dataset}` is empty{at}.", "There is nothing to shuffle in 0 samples.", fix, ()
+    size = call.given.get("batch_size", "1")
+    if not re.fullmatch(r"[1-9]\d*|None", size):
+        fix = "give a whole number above 0" + (f": `int({size})`." if re.fullmatch(r"\d+\.\d*", size) else ".")
+        yield f"`batch_size` is {size}.", "A batch has a whole number of samples, at least one.", fix, ()
+    if "__len__" in loader.lacks and not call.iterable:
+        why = "To shuffle, a DataLoader must know how many samples there are."
+        fix = f"write `def __len__(self):` in `{loader.dataset}`; a stream derives from IterableDataset."
+        yield f"the dataset `{loader.dataset}` has no `__len__`.", why, fix, ()
 
 
 def _without(statement: Statement, names: tuple[str, ...]) -> Edit | None:
@@ -228,7 +195,6 @@ def _unpacked(crash: CrashFact, use: LoaderUse, dataset: str, names: int) -> Bla
         fix=f"Write `for {after} in {_iterated(use)}:` at {place_text(use.loop)}." if after else _other_way(use),
         where=use.loop,
         evidence={_kind(use): use.sample, "values taken": float(names), "line": line_text(use.loop)},
-        confidence=0.97,
         edit=_header_edit(use, after) if after else None,
     )
 
@@ -343,7 +309,7 @@ class LoaderMisuse(CrashCheck):
     id = "TD936"
     name = "loader-misuse"
     title = "a DataLoader is made or used in a way it cannot work"
-    explainers = (explain_arguments, explain_dataset, explain_use)
+    explainers = explain_arguments, explain_dataset, explain_use
 
 
 # DataLoader workers that ended without a word, that are too slow, or that could not even start.
@@ -359,20 +325,19 @@ def explain_worker_death(crash: CrashFact) -> Blame | None:
     why, fix, confidence = _reason(loader, death)
     sample = f"sample {death.culprit} of `{loader.dataset}`" if death.culprit is not None else "its samples"
     at = f" at {place_text(death.culprit_place)}" if death.culprit_place.file else ""
+    who = (
+        f"DataLoader worker {death.worker} of {loader.workers} (0 is the first)"
+        if death.worker is not None
+        else "A DataLoader worker"
+    )
     return Blame(
-        message=(f"{_who(loader, death)} {_ended(death)} while it fetched {sample}{at}{_batch(death)}{_seen(death)}."),
+        message=(f"{who} {_ended(death)} while it fetched {sample}{at}{_batch(death)}{_seen(death)}."),
         why=why,
         fix=fix,
         where=death.culprit_place if death.culprit_place.file else (loader.dataset_place or crash.place),
         evidence=_evidence(loader, death, crash),
         confidence=confidence,
     )
-
-
-def _who(loader: LoaderState, death: WorkerDeath) -> str:
-    if death.worker is None:
-        return "A DataLoader worker"
-    return f"DataLoader worker {death.worker} of {loader.workers} (0 is the first)"
 
 
 def _seen(death: WorkerDeath) -> str:
@@ -471,7 +436,7 @@ def _size(count: int) -> str:
 
 
 def _evidence(loader: LoaderState, death: WorkerDeath, crash: CrashFact) -> dict[str, float | str]:
-    told: dict[str, float | str] = {
+    evidence: dict[str, float | str] = {
         "exit code": float(death.exit_code or 0),
         **({} if death.worker is None else {"worker": float(death.worker)}),
         **({} if death.delivered is None else {"batches delivered": float(death.delivered)}),
@@ -480,11 +445,10 @@ def _evidence(loader: LoaderState, death: WorkerDeath, crash: CrashFact) -> dict
         "free memory": _size(death.memory_free_bytes),
     }
     if death.batch_bytes > 0:
-        told["a batch"] = _size(death.batch_bytes)
-    return told | {"loop": line_text(crash.place)}
+        evidence["a batch"] = _size(death.batch_bytes)
+    return evidence | {"loop": line_text(crash.place)}
 
 
-# TD931: a DataLoader worker ended without an exception.
 class WorkerKilled(CrashCheck):
     """A worker of a DataLoader was killed, or ended itself, and no exception tells why.
 
@@ -515,11 +479,11 @@ def explain_timeout(crash: CrashFact) -> Blame | None:
         return None
     loader, slow = loading.loader, loading.slow
     whose = f"batch {slow.batch}" + (f" from worker {slow.worker}" if slow.worker is not None else "")
-    told: dict[str, float | str] = {"timeout in s": slow.timeout_s, "workers": float(loader.workers)}
+    evidence: dict[str, float | str] = {"timeout in s": slow.timeout_s, "workers": float(loader.workers)}
     if slow.batch is not None:
-        told["batch"] = float(slow.batch)
+        evidence["batch"] = float(slow.batch)
     if slow.place.file:
-        told["waits at"] = line_text(slow.place)
+        evidence["waits at"] = line_text(slow.place)
     known = slow.index is not None and bool(slow.place.file)
     if known:
         why = (
@@ -536,12 +500,11 @@ def explain_timeout(crash: CrashFact) -> Blame | None:
         why=why,
         fix=fix,
         where=slow.place if known else (loader.place or crash.place),
-        evidence=told | {"loop": line_text(crash.place)},
+        evidence=evidence | {"loop": line_text(crash.place)},
         confidence=0.95 if known else 0.8,
     )
 
 
-# TD935: a batch did not come within the DataLoader's timeout.
 class LoaderTimeout(CrashCheck):
     """A batch did not come within the timeout that the DataLoader was given.
 
@@ -597,7 +560,6 @@ def explain_bootstrapping(crash: CrashFact) -> Blame | None:
         fix=_fix(line),
         where=line,
         evidence={"line": line_text(line)},
-        confidence=0.97,
     )
 
 
@@ -614,7 +576,6 @@ def _fix(line: Place) -> str:
     )
 
 
-# TD933: a script that spawns processes runs again in each of them.
 class MissingMainGuard(CrashCheck):
     """A script starts processes by spawn outside of `if __name__ == "__main__":`.
 
@@ -633,7 +594,7 @@ class MissingMainGuard(CrashCheck):
     id = "TD933"
     name = "missing-main-guard"
     title = "a script that spawns processes has no __main__ guard"
-    explainers = (explain_bootstrapping, explain_main_guard)
+    explainers = explain_bootstrapping, explain_main_guard
 
 
 # A process that has as many files open as it may.
@@ -688,7 +649,6 @@ def _open_files_fix(files: OpenFiles) -> str:
     )
 
 
-# TD934: the process may open no more files.
 class TooManyOpenFiles(CrashCheck):
     """The script has as many files open as it may; tensors from workers count as files.
 
