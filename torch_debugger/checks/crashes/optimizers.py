@@ -6,7 +6,15 @@ import re
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, a_kind, as_sentence, line_text, place_text, user_frame
-from torch_debugger.checks.crashes.user_code import Change, edited_place, line_edit, respelled, statement_place, written
+from torch_debugger.checks.crashes.user_code import (
+    Change,
+    edited_place,
+    line_edit,
+    line_replaced,
+    respelled,
+    statement_place,
+    written,
+)
 from torch_debugger.records import CrashFact, Edit, Place
 from torch_debugger.records.crash_modules import OptimizerRefusal, StrayFact
 
@@ -30,64 +38,58 @@ def explain_optimizer_argument(crash: CrashFact) -> Blame | None:
 
 
 def _told(crash: CrashFact, fact: OptimizerRefusal) -> tuple[str, Change, str] | None:
-    simple = _simple(crash, fact)
-    if simple is not None:
-        return *simple, ""
-    others = {
-        "not a leaf": _bent,
-        "shared": _shared,
-        "no params": _no_params,
-        "added": _added,
-        "two models": _two_models,
-    }
-    return others[fact.fault](crash, fact) if fact.fault in others else None
+    explain = {
+        "not a leaf": _bent, "shared": _shared, "no params": _no_params, "added": _added, "two models": _two_models,
+    }.get(fact.fault, _written_otherwise)  # fmt: skip
+    return explain(crash, fact)
 
 
-def _simple(crash: CrashFact, fact: OptimizerRefusal) -> tuple[str, Change] | None:
+def _written_otherwise(crash: CrashFact, fact: OptimizerRefusal) -> tuple[str, Change, str] | None:
     """Faults that are cured by writing the argument in another way."""
     place = statement_place(crash)
+    line = place_text(place)
     text = written(place, fact.argument) or fact.argument
     given = f"{fact.kind} was given `{text}`"
     group = f"parameter group {fact.groups[0]}" if fact.groups else "a parameter group"
-    after = {
-        "model": f"{text}.parameters()",
-        "method": f"{text}()",
-        "tensor": f"[{text}]",
-        "names": _without_names(text),
-        "no dict": f'{{"params": {text}}}',
-        "generators": _starred(text),
-        "modules": _parameters_of(text),
-        "groups": "model.parameters()",
-    }.get(fact.fault)
-    message = {
-        "model": f"{given}, {a_kind(fact.given)}, instead of its parameters.",
-        "method": f"{given}: the method itself, which was not called.",
-        "tensor": f"{given}, one tensor, where it takes a list of them.",
-        "names": f"{given}, which holds names ({', '.join(map(repr, fact.names[:3]))}) and no parameters.",
-        "no dict": f"`add_param_group` was given `{text}`, {a_kind(fact.given)}, where it takes a dict.",
-        "generators": f"{given}: a list of generators, and no list of parameters.",
-        "modules": f"{given}: a list that holds modules ({fact.given}), and no parameters.",
-        "groups": f"{given}, and LBFGS takes no parameter groups.",
-        "set": f"{given}: {group} is a set, which has no order.",
-        "missing": f"`{fact.argument}` builds {fact.kind} without any parameters.",
-        "required": f"{given}: {group} has no `{fact.given}`, and there is none for all groups.",
-    }.get(fact.fault)
-    if message is None:
+    built = fact.argument.replace("(", "(model.parameters(), ", 1).replace(", )", ")")
+    names = ", ".join(map(repr, fact.names[:3]))
+    # what is wrong, and how to write the argument
+    messages: dict[str, tuple[str, str | None]] = {
+        "model": (f"{given}, {a_kind(fact.given)}, instead of its parameters.", f"{text}.parameters()"),
+        "method": (f"{given}: the method itself, which was not called.", f"{text}()"),
+        "tensor": (f"{given}, one tensor, where it takes a list of them.", f"[{text}]"),
+        "names": (f"{given}, which holds names ({names}) and no parameters.", _without_names(text)),
+        "no dict": (
+            f"`add_param_group` was given `{text}`, {a_kind(fact.given)}, where it takes a dict.",
+            f'{{"params": {text}}}',
+        ),
+        "generators": (f"{given}: a list of generators, and no list of parameters.", _starred(text)),
+        "modules": (f"{given}: a list that holds modules ({fact.given}), and no parameters.", _parameters_of(text)),
+        "groups": (f"{given}, and LBFGS takes no parameter groups.", None),
+    }
+    # what is wrong, and what to do
+    advice = {
+        "set": (
+            f"{given}: {group} is a set, which has no order.",
+            f"make it a list: `list(...)` instead of a set, at {line}",
+        ),
+        "missing": (
+            f"`{fact.argument}` builds {fact.kind} without any parameters.",
+            f"give it the model's parameters first: `{built}`",
+        ),
+        "required": (
+            f"{given}: {group} has no `{fact.given}`, and there is none for all groups.",
+            f"give `{fact.given}=` in the group or behind the groups, at {line}",
+        ),
+    }
+    if fact.fault in advice:
+        message, text = advice[fact.fault]
+        return message, Change(text, None, place), ""
+    if fact.fault not in messages:
         return None
-    return message, _change(crash, place, fact, after)
-
-
-def _change(crash: CrashFact, place: Place, fact: OptimizerRefusal, after: str | None) -> Change:
-    if fact.fault == "set":
-        return Change(f"make it a list: `list(...)` instead of a set, at {place_text(place)}", None, place)
-    if fact.fault == "missing":
-        changed = fact.argument.replace("(", "(model.parameters(), ", 1).replace(", )", ")")
-        return Change(f"give it the model's parameters first: `{changed}`", None, place)
-    if fact.fault == "required":
-        return Change(f"give `{fact.given}=` in the group or behind the groups, at {place_text(place)}", None, place)
-    if after is None or fact.fault == "groups":
-        return Change(f"give it the parameters: `model.parameters()` at {place_text(place)}", None, place)
-    return respelled(place, fact.argument, after)
+    message, after = messages[fact.fault]
+    change = Change(f"give it the parameters: `model.parameters()` at {line}", None, place)
+    return message, respelled(place, fact.argument, after) if after is not None else change, ""
 
 
 def _without_names(text: str) -> str | None:
@@ -118,9 +120,8 @@ def _bent(crash: CrashFact, fact: OptimizerRefusal) -> tuple[str, Change, str]:
     made = f", made by `{fact.origin.code}` at {place_text(fact.origin)}" if fact.origin.file else ""
     message = f"{fact.kind} was given {name}, which is the result of a computation ({fact.given}){made}, and no leaf."
     why = (
-        "Only leaves keep their gradient and can be updated. `requires_grad=True` "
-        "belongs on the finished tensor: "
-        "any operation after it, also `.to(device)`, makes a new one that is computed."
+        "Only leaves keep their gradient and can be updated. `requires_grad=True` belongs on the finished tensor: any "
+        "operation after it, also `.to(device)`, makes a new one that is computed."
     )
     code = fact.origin.code or ""
     target, equals, value = code.partition(" = ")
@@ -301,8 +302,7 @@ def _closure(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
     given = f"`{fact.argument}`, a tensor," if fact.argument else "nothing"
     message = f"`{name}.step` of LBFGS was given {given} and needs a closure: a function that computes the loss."
     text = (
-        f"put `{name}.zero_grad()`, the loss and its `backward()` into `def "
-        "closure():`, return the loss from it, and "
+        f"put `{name}.zero_grad()`, the loss and its `backward()` into `def closure():`, return the loss from it, and "
         f"call `{name}.step(closure)`"
     )
     where = Place(crash.place.file, crash.place.line, crash.place.module, frame.code if frame else crash.place.code)
@@ -339,7 +339,7 @@ class ParameterGroups(CrashCheck):
     id = "TD954"
     name = "parameter-groups"
     title = "an optimizer refuses its parameters or settings"
-    explainers = (explain_optimizer_argument, explain_optimizer_setting)
+    explainers = explain_optimizer_argument, explain_optimizer_setting
 
 
 # An optimizer that got no parameters: used up, frozen, kept in a plain list, or none at all.
@@ -367,8 +367,7 @@ def _empty_optimizers_blame(
 def _used_up(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
     used = f", at line {fact.names[0]}" if fact.names else ""
     message = (
-        f"{fact.kind} got nothing: `{fact.argument}` is a generator, "
-        f"`{fact.given}`, that something else has run "
+        f"{fact.kind} got nothing: `{fact.argument}` is a generator, `{fact.given}`, that something else has run "
         f"through already{used}."
     )
     why = f"A generator can be run through once. `{fact.model}` does have {fact.parameters} parameters."
@@ -381,8 +380,7 @@ def _used_up(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
 def _frozen(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
     line = f", set at {place_text(fact.origin)}" if fact.origin.file else ""
     message = (
-        f"{fact.kind} got nothing: all {fact.parameters} parameters of "
-        f"`{fact.model}` ({fact.given}) are frozen, "
+        f"{fact.kind} got nothing: all {fact.parameters} parameters of `{fact.model}` ({fact.given}) are frozen, "
         f"requires_grad is False{line}, and the optimizer was given only those that are not."
     )
     why = "`parameters()` of a model are those of all its parts: freezing them all leaves nothing to train."
@@ -400,37 +398,26 @@ def _strays(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
         return _plain_tensor(crash, fact, stray)
     holder = _HOLDERS.get(stray.container, "ModuleList")
     message = (
-        f"{fact.kind} got nothing: `{fact.model}` ({fact.given}) keeps "
-        f"its layers in a plain {stray.container}, "
+        f"{fact.kind} got nothing: `{fact.model}` ({fact.given}) keeps its layers in a plain {stray.container}, "
         f"`self.{stray.attribute}` ({', '.join(stray.kinds)}), where it does not look for parameters."
     )
     why = f"A module finds its children by its attributes; it does not look into a {stray.container}."
-    edit = _as_container(stray, holder)
+    literal = re.fullmatch(rf"(self\.{stray.attribute} = )([\[({{].*[\])}}])", stray.place.code or "")
+    inside = literal[2] if literal and literal[2] not in ("[]", "{}", "()") else ""
+    edit = line_replaced(stray.place, f"{literal[1]}nn.{holder}({inside})") if literal else None
     fix = f"Make `self.{stray.attribute}` an `nn.{holder}` at {place_text(stray.place)}."
     return _empty_optimizers_blame(crash, fact, message, why, fix, stray.place, edit)
 
 
-def _as_container(stray: StrayFact, holder: str) -> Edit | None:
-    found = re.fullmatch(rf"(self\.{stray.attribute} = )([\[({{].*[\])}}])", stray.place.code or "")
-    if found is None or stray.place.file is None or stray.place.line is None:
-        return None
-    inside = "" if found[2] in ("[]", "{}", "()") else found[2]
-    return Edit(stray.place.file, stray.place.line, stray.place.code or "", f"{found[1]}nn.{holder}({inside})")
-
-
 def _plain_tensor(crash: CrashFact, fact: OptimizerRefusal, stray: StrayFact) -> Blame:
     message = (
-        f"{fact.kind} got nothing: `self.{stray.attribute}` of `{fact.model}` "
-        f"({fact.given}) is a plain tensor that "
+        f"{fact.kind} got nothing: `self.{stray.attribute}` of `{fact.model}` ({fact.given}) is a plain tensor that "
         "requires grad, not a parameter."
     )
     why = "Only an `nn.Parameter` that is assigned to a module is found by `parameters()`."
-    code = stray.place.code or ""
-    target, equals, value = code.partition(" = ")
-    edit = None
-    if equals and stray.place.file and stray.place.line:
-        plain = re.sub(r",\s*requires_grad=True", "", value)
-        edit = Edit(stray.place.file, stray.place.line, code, f"{target} = nn.Parameter({plain})")
+    target, equals, value = (stray.place.code or "").partition(" = ")
+    plain = re.sub(r",\s*requires_grad=True", "", value)
+    edit = line_replaced(stray.place, f"{target} = nn.Parameter({plain})") if equals else None
     fix = f"Wrap it in `nn.Parameter(...)` at {place_text(stray.place)}."
     return _empty_optimizers_blame(crash, fact, message, why, fix, stray.place, edit)
 
@@ -444,7 +431,6 @@ def _nothing(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
     return _empty_optimizers_blame(crash, fact, message, why, fix, crash.place, None)
 
 
-# TD953: an optimizer got no parameters.
 class EmptyParameterList(CrashCheck):
     """An optimizer was built from no parameters at all.
 
