@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+from collections.abc import Callable
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
@@ -24,35 +25,34 @@ _WHY = "Backward frees the values it has used, so each part of a graph can be go
 
 
 def explain_freed_graph(crash: CrashFact) -> Blame | None:
-    evidence = crash.evidence.autograd
-    freed = evidence.freed if evidence is not None else None
-    told = _TELLERS.get(freed.reason) if freed is not None else None
-    return told(crash, freed) if told is not None and freed is not None else None
-
-
-def _call(crash: CrashFact) -> str:
+    autograd = crash.evidence.autograd
+    freed = autograd.freed if autograd is not None else None
+    parts = _REASONS[freed.reason](crash, freed) if freed is not None and freed.reason in _REASONS else None
+    if freed is None or parts is None:
+        return None
+    what, why, fix, place, confidence, edit = parts
     frame = user_frame(crash)
-    return f"`{one_line(frame.code)}` at {place_text(crash.place)}" if frame is not None else "backward()"
-
-
-def _evidence(crash: CrashFact, freed: FreedGraph) -> dict[str, float | str]:
+    call = f"`{one_line(frame.code)}` at {place_text(crash.place)}" if frame is not None else "backward()"
     evidence: dict[str, float | str] = {"backward": line_text(crash.place)}
     if freed.first.file:
         evidence["first"] = line_text(freed.first)
     if freed.made.file:
         evidence["made"] = line_text(freed.made)
-    return evidence
+    return Blame(f"{call} {what}", _WHY + why, fix, place, evidence, confidence, edit)
 
 
-def _again(crash: CrashFact, freed: FreedGraph) -> Blame:
+# what backward does, why that fails, the fix and the line it belongs to, how sure that is, and the edit
+Parts = tuple[str, str, str, Place, float, Edit | None]
+
+
+def _again(crash: CrashFact, freed: FreedGraph) -> Parts:
     change, edit = _retained(freed.first)
-    return Blame(
-        f"{_call(crash)} goes through the graph of `{freed.name}` a second time; {place_text(freed.first)} has "
+    return (
+        f"goes through the graph of `{freed.name}` a second time; {place_text(freed.first)} has "
         "already done so and freed it.",
-        _WHY + f"`{freed.name}` was not computed anew between the two calls.",
+        f"`{freed.name}` was not computed anew between the two calls.",
         f"Delete one of the two calls. If both are meant, {change}.",
         crash.place,
-        _evidence(crash, freed),
         0.97,
         edit,
     )
@@ -67,19 +67,19 @@ def _retained(first: Place) -> tuple[str, Edit | None]:
     return f"keep the graph for the second: write `{kept}` at {place_text(first)}", rewritten(first, code, kept)
 
 
-def _repeated(crash: CrashFact, freed: FreedGraph) -> Blame:
-    return Blame(
-        f"{_call(crash)} runs in a loop, but `{freed.name}` is computed once, at {place_text(freed.made)}, before the "
+def _repeated(crash: CrashFact, freed: FreedGraph) -> Parts:
+    return (
+        f"runs in a loop, but `{freed.name}` is computed once, at {place_text(freed.made)}, before the "
         "loop; the first round has freed its graph.",
-        _WHY + "A loss whose weights have moved must be computed again anyway.",
+        "A loss whose weights have moved must be computed again anyway.",
         f"Move `{_short(freed.made)}` from {place_text(freed.made)} into the loop, with the forward it needs.",
         freed.made,
-        _evidence(crash, freed),
         0.96,
+        None,
     )
 
 
-def _shared(crash: CrashFact, freed: FreedGraph) -> Blame:
+def _shared(crash: CrashFact, freed: FreedGraph) -> Parts:
     roots = crash.evidence.autograd.roots if crash.evidence.autograd else ()
     second = roots[0].name if roots and roots[0].name else "this loss"
     shares = f"both go through `{freed.name}`, made at {place_text(freed.made)}" if freed.name else "both share a part"
@@ -87,55 +87,51 @@ def _shared(crash: CrashFact, freed: FreedGraph) -> Blame:
     total = f"`({freed.other} + {second}).backward()`"
     fix = f"Add the losses and call backward once, {total} in place of both calls"
     fix += " and before any step()." if freed.stepped else f"; or {change}."
-    return Blame(
-        f"{_call(crash)} goes through a graph that the backward of `{freed.other}` at {place_text(freed.first)} has "
-        f"freed: {shares}.",
-        _WHY + "Two losses that share a part of the graph share it for one backward.",
+    return (
+        f"goes through a graph that the backward of `{freed.other}` at {place_text(freed.first)} has freed: {shares}.",
+        "Two losses that share a part of the graph share it for one backward.",
         fix,
         freed.first,
-        _evidence(crash, freed),
         0.96,
         None if freed.stepped else edit,
     )
 
 
-def _fed(crash: CrashFact, freed: FreedGraph) -> Blame:
+def _fed(crash: CrashFact, freed: FreedGraph) -> Parts:
     """A generator's output given to the critic with its graph."""
     code = freed.made.code or ""
     place = freed.made if freed.made.file else freed.first
     cut = re.sub(rf"\b{re.escape(freed.name)}\b(?!\s*=)", f"{freed.name}.detach()", code)
     edit = rewritten(freed.made, code, cut) if freed.made.file else None
     write = f"write `{one_line(cut)}` at {place_text(freed.made)}" if edit else f"use `{freed.name}.detach()` in it"
-    return Blame(
-        f"{_call(crash)} goes through the graph of `{freed.name}`, which the backward of `{freed.other}` at "
+    return (
+        f"goes through the graph of `{freed.name}`, which the backward of `{freed.other}` at "
         f"{place_text(freed.first)} has freed.",
-        _WHY + f"`{freed.other}` does not train what makes `{freed.name}`, yet its backward ran through it.",
+        f"`{freed.other}` does not train what makes `{freed.name}`, yet its backward ran through it.",
         f"Give the first loss `{freed.name}` without its graph: {write}.",
         place,
-        _evidence(crash, freed),
         0.95,
         edit,
     )
 
 
-def _carried(crash: CrashFact, freed: FreedGraph) -> Blame | None:
+def _carried(crash: CrashFact, freed: FreedGraph) -> Parts | None:
     if freed.carried is None:
         return None
     change = carried_change(freed.carried)
-    return Blame(
-        f"{_call(crash)} reaches back into the graph of the round before, which is freed: `{freed.name}` is kept at "
+    return (
+        f"reaches back into the graph of the round before, which is freed: `{freed.name}` is kept at "
         f"{place_text(freed.made)} with its graph.",
-        _WHY + "A state that is carried on must be cut from the steps that made it, or each backward goes back "
+        "A state that is carried on must be cut from the steps that made it, or each backward goes back "
         "to the first one.",
         change.text,
         change.where,
-        _evidence(crash, freed),
         0.95,
         change.edit,
     )
 
 
-def _accumulated(crash: CrashFact, freed: FreedGraph) -> Blame:
+def _accumulated(crash: CrashFact, freed: FreedGraph) -> Parts:
     place, edit, fix = crash.place, None, f"Start `{freed.name}` anew in each round, before anything is added to it."
     frame = user_frame(crash)
     if freed.other.isidentifier() and frame is not None:
@@ -146,41 +142,40 @@ def _accumulated(crash: CrashFact, freed: FreedGraph) -> Blame:
             f"Call backward on the new part: write `{freed.other}.backward(...)` instead of `{called}...)` at "
             f"{place_text(place)}, and add `{freed.other}.item()` to `{freed.name}`."
         ).replace("(...)", "()")
-    return Blame(
-        f"{_call(crash)} goes through the losses of earlier rounds again: `{freed.name}` adds them up at "
+    return (
+        f"goes through the losses of earlier rounds again: `{freed.name}` adds them up at "
         f"{place_text(freed.made)}, and their graphs are freed.",
-        _WHY + f"`{freed.name}` holds the graphs of all rounds so far.",
+        f"`{freed.name}` holds the graphs of all rounds so far.",
         fix,
         place,
-        _evidence(crash, freed),
         0.96,
         edit,
     )
 
 
-def _made_before(crash: CrashFact, freed: FreedGraph) -> Blame:
-    return Blame(
-        f"{_call(crash)} goes through the graph of `{freed.name}` again: it is computed once, at "
+def _made_before(crash: CrashFact, freed: FreedGraph) -> Parts:
+    return (
+        f"goes through the graph of `{freed.name}` again: it is computed once, at "
         f"{place_text(freed.made)}, before the loop, and the first round has freed its graph.",
-        _WHY + f"`{freed.name}` also stays as the first weights made it while they are trained.",
+        f"`{freed.name}` also stays as the first weights made it while they are trained.",
         f"Move `{_short(freed.made)}` into the loop; or use `{freed.name}.detach()` if what makes it is not to be "
         "trained.",
         freed.made,
-        _evidence(crash, freed),
         0.93,
+        None,
     )
 
 
-def _cached(crash: CrashFact, freed: FreedGraph) -> Blame:
-    return Blame(
-        f"{_call(crash)} goes through the graph of `{freed.name}` again: it is computed once, at "
+def _cached(crash: CrashFact, freed: FreedGraph) -> Parts:
+    return (
+        f"goes through the graph of `{freed.name}` again: it is computed once, at "
         f"{place_text(freed.made)}, and kept with its graph, which an earlier backward has freed.",
-        _WHY + f"`{freed.name}` also stays as the first weights made it while they are trained.",
+        f"`{freed.name}` also stays as the first weights made it while they are trained.",
         f"Compute it in every forward, without the test around {place_text(freed.made)}; or keep its "
         "`.detach()` if what makes it is not to be trained.",
         freed.made,
-        _evidence(crash, freed),
         0.93,
+        None,
     )
 
 
@@ -188,7 +183,7 @@ def _short(place: Place) -> str:
     return one_line(place.code or "").split("\n")[0]
 
 
-_TELLERS = {
+_REASONS: dict[str, Callable[[CrashFact, FreedGraph], Parts | None]] = {
     "again": _again,
     "repeated": _repeated,
     "shared": _shared,

@@ -105,11 +105,21 @@ def _whole_pieces(memory: MemoryEvidence) -> str:
 
 
 def _what_fits(memory: MemoryEvidence) -> str:
-    forecast = memory.forecast
-    if forecast is None:
+    step = memory.forecast
+    if step is None:
         return "Use a smaller batch, or smaller inputs; the model's step could not be measured without running it."
-    ways = [_batch_text(forecast), _autocast_text(forecast), _checkpoint_text(forecast)]
-    return " ".join(way for way in ways if way)
+    ways = [_batch_text(step)]
+    if step.autocast_bytes and step.autocast_bytes <= _WORTH_IT * step.peak_bytes:
+        ways.append(
+            '`with torch.autocast("cuda", dtype=torch.bfloat16):` around the forward saves '
+            f"{bytes_text(step.peak_bytes - step.autocast_bytes)} of {bytes_text(step.peak_bytes)}."
+        )
+    if step.checkpointed_bytes >= (1 - _WORTH_IT) * step.peak_bytes:
+        ways.append(
+            f"`torch.utils.checkpoint.checkpoint` around each block of `{step.repeated}` saves "
+            f"{bytes_text(step.checkpointed_bytes)}, for one more forward."
+        )
+    return " ".join(ways)
 
 
 def _batch_text(forecast: Forecast) -> str:
@@ -125,25 +135,6 @@ def _batch_text(forecast: Forecast) -> str:
     return (
         f"Use a batch of at most {most} instead of {forecast.batch}: {each}. To keep the effect of "
         f"{forecast.batch}, accumulate the gradients of {parts} batches of {forecast.batch // parts}."
-    )
-
-
-def _autocast_text(forecast: Forecast) -> str:
-    saved = forecast.peak_bytes - forecast.autocast_bytes
-    if not forecast.autocast_bytes or forecast.autocast_bytes > _WORTH_IT * forecast.peak_bytes:
-        return ""
-    return (
-        f'`with torch.autocast("cuda", dtype=torch.bfloat16):` around the forward saves {bytes_text(saved)} of '
-        f"{bytes_text(forecast.peak_bytes)}."
-    )
-
-
-def _checkpoint_text(forecast: Forecast) -> str:
-    if forecast.checkpointed_bytes < (1 - _WORTH_IT) * forecast.peak_bytes:
-        return ""
-    return (
-        f"`torch.utils.checkpoint.checkpoint` around each block of `{forecast.repeated}` saves "
-        f"{bytes_text(forecast.checkpointed_bytes)}, for one more forward."
     )
 
 
@@ -228,7 +219,7 @@ def _broadcast(crash: CrashFact, memory: MemoryEvidence, line: Line, node: ast.e
         why="Sizes of 1 are repeated until the shapes agree, so every row meets every row; the machine has "
         "less memory than that.",
         fix=change,
-        evidence=_memory_host_evidence(memory, crash)
+        evidence=_host_evidence(memory, crash)
         | {first.name: shape_text(first.shape), second.name: shape_text(second.shape)},
         edit=edit,
     )
@@ -278,11 +269,11 @@ def _sized(crash: CrashFact, memory: MemoryEvidence) -> Blame | None:
     name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
     if sizes:
         told = f"{place_text(crash.place)} makes a tensor {shape_text(sizes)} of {bytes_text(memory.asked_bytes)}"
-        return _memory_host_blame(crash, memory, f"{told}: `{call}`.", _advice(call, sizes), 0.97)
+        return _host_blame(crash, memory, f"{told}: `{call}`.", _advice(call, sizes), 0.97)
     if name not in _FACTORIES:
         return None
     told = f"`{call}` at {place_text(crash.place)} makes a tensor of {bytes_text(memory.asked_bytes)}"
-    return _memory_host_blame(crash, memory, f"{told}{_values(crash, call)}.", _advice(call), 0.95)
+    return _host_blame(crash, memory, f"{told}{_values(crash, call)}.", _advice(call), 0.95)
 
 
 def _values(crash: CrashFact, call: str) -> str:
@@ -315,24 +306,24 @@ def _plain(crash: CrashFact, memory: MemoryEvidence, line: Line) -> Blame:
     of = f" from {' and '.join(f'`{name}` {shape}' for name, shape in named.items())}" if named else ""
     expression, size = memory.sized_by or crash.place.code, bytes_text(memory.asked_bytes)
     told = f"`{expression}` at {place_text(crash.place)} makes a tensor of {size}{of}."
-    return _memory_host_blame(crash, memory, told, _advice(memory.sized_by), 0.85)
+    return _host_blame(crash, memory, told, _advice(memory.sized_by), 0.85)
 
 
 def _held(line: Line, part: ast.AST) -> LocalTensor | None:
     return line.tensor(part) if isinstance(part, ast.Name | ast.Attribute) else None
 
 
-def _memory_host_blame(crash: CrashFact, memory: MemoryEvidence, message: str, fix: str, confidence: float) -> Blame:
+def _host_blame(crash: CrashFact, memory: MemoryEvidence, message: str, fix: str, confidence: float) -> Blame:
     return Blame(
         message=message,
         why="A tensor lies in memory as a whole, and the machine has less than that.",
         fix=fix,
-        evidence=_memory_host_evidence(memory, crash),
+        evidence=_host_evidence(memory, crash),
         confidence=confidence,
     )
 
 
-def _memory_host_evidence(memory: MemoryEvidence, crash: CrashFact) -> dict[str, float | str]:
+def _host_evidence(memory: MemoryEvidence, crash: CrashFact) -> dict[str, float | str]:
     return {
         "asked": bytes_text(memory.asked_bytes),
         "memory of the machine": bytes_text(memory.total_bytes),
@@ -399,7 +390,7 @@ def _source(lookup: DeviceLookup) -> str:
     return f"{name} of the last batch" if lookup.age == 0 else f"{name} of {lookup.age + 1} batches ago"
 
 
-def _cuda_asserts_values(lookup: DeviceLookup) -> str:
+def _out_of_range(lookup: DeviceLookup) -> str:
     """holds 3 values out of range: 1000 at row 2, column 3; ..."""
     found = lookup.found
     many = f"{found.count} values" if found.count > 1 else "a value"
@@ -415,11 +406,11 @@ def _table(crash: CrashFact, lookup: DeviceLookup, confidence: float) -> Blame:
     if setting is not None and not negative:
         fix = setting.fix(f", or keep the indices in {allowed_text(found)}")
     return Blame(
-        message=f"{named[0].upper()}{named[1:]} has rows {allowed_text(found)}, but {_cuda_asserts_values(lookup)}.",
+        message=f"{named[0].upper()}{named[1:]} has rows {allowed_text(found)}, but {_out_of_range(lookup)}.",
         why=f"The GPU stops at an index without a row. {_LATE}; it showed at {place_text(crash.place)}.",
         fix=fix,
         where=_where(lookup, crash),
-        evidence=_cuda_asserts_evidence(crash, lookup),
+        evidence=_lookup_evidence(crash, lookup),
         confidence=confidence,
         edit=setting.edit() if setting is not None and not negative else None,
     )
@@ -439,11 +430,11 @@ def _labels(crash: CrashFact, lookup: DeviceLookup, confidence: float) -> Blame:
         fix, edit = setting.fix(f", or keep the labels in {allowed}"), setting.edit()
     return Blame(
         message=f"{scores[0].upper()}{scores[1:]} {found.size} scores, for labels {allowed}, but "
-        f"{_cuda_asserts_values(lookup)}.",
+        f"{_out_of_range(lookup)}.",
         why=f"Each label chooses one of the scores. {_LATE}; it showed at {place_text(crash.place)}.",
         fix=fix,
         where=_where(lookup, crash) if edit is not None else crash.place,
-        evidence=_cuda_asserts_evidence(crash, lookup),
+        evidence=_lookup_evidence(crash, lookup),
         confidence=confidence,
         edit=edit,
     )
@@ -454,7 +445,7 @@ def _where(lookup: DeviceLookup, crash: CrashFact) -> Place:
     return place if place.file else crash.place
 
 
-def _cuda_asserts_evidence(crash: CrashFact, lookup: DeviceLookup) -> dict[str, float | str]:
+def _lookup_evidence(crash: CrashFact, lookup: DeviceLookup) -> dict[str, float | str]:
     told = index_evidence(lookup.found)
     own = layer_evidence(lookup.layer, **told) if lookup.layer is not None else told
     return own | {"line": line_text(crash.place)}
@@ -505,7 +496,7 @@ class DeviceSideAssert(CrashCheck):
 # Error codes of the GPU and its libraries: memory or an index in disguise, or a build for other devices.
 _LITTLE = 500_000_000  # bytes; what cuBLAS and cuDNN want for handles and workspaces
 _STARTS = "ALLOC_FAILED", "NOT_INITIALIZED", "INTERNAL_ERROR", "EXECUTION_FAILED", "MAPPING_ERROR"
-_CUDA_ERRORS_LATE = "Kernels run behind the program, so the fault may lie in a line before this one. "
+_MAYBE_EARLIER = "Kernels run behind the program, so the fault may lie in a line before this one. "
 
 
 def explain_cuda_error(crash: CrashFact) -> Blame | None:
@@ -551,7 +542,7 @@ def _unknown(crash: CrashFact, cuda: CudaEvidence) -> Blame:
     """No index out of range and memory left: say so, and how to find the line."""
     answers = f" The device still answers, with {bytes_text(cuda.free_bytes)} free." if cuda.alive else ""
     dead = "" if cuda.alive else " Every later call into the GPU fails in this process."
-    late, exact = ("", "") if cuda.blocking else (_CUDA_ERRORS_LATE, f"{EXACT_LINE[0].upper()}{EXACT_LINE[1:]}. ")
+    late, exact = ("", "") if cuda.blocking else (_MAYBE_EARLIER, f"{EXACT_LINE[0].upper()}{EXACT_LINE[1:]}. ")
     return Blame(
         message=f'The GPU failed with "{cuda.told}", which showed at {place_text(crash.place)}.',
         why=f"{late}No index of the last batches that could be read on the CPU is out of range.{answers}{dead}",

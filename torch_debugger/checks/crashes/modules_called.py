@@ -133,7 +133,7 @@ class ForwardMissing(CrashCheck):
 
 
 # A forward that was called with too few, too many or unknown arguments.
-_FORWARD_CALLS_WHY = "Calling a module hands its arguments on to `forward`, which must take exactly those."
+_CALL_WHY = "Calling a module hands its arguments on to `forward`, which must take exactly those."
 _NAMES_SHOWN = 5
 _MEANT = {
     "MultiheadAttention": "for self-attention give it the same tensor three times: query, key and value",
@@ -151,13 +151,16 @@ def explain_forward_call(crash: CrashFact) -> Blame | None:
         return _without_self(crash, fact)
     unknown = [name for name in fact.keywords if name not in fact.takes]
     missing = [name for name in fact.required[len(fact.given) :] if name not in fact.keywords]
+    edit: Edit | None = None
     if unknown:
-        return _unknown(crash, fact, unknown[0])
-    if missing:
-        return _too_few(crash, fact, missing)
-    if len(fact.given) > len(fact.takes):
-        return _too_many(crash, fact)
-    return None
+        message, fix, edit = _unknown(crash, fact, unknown[0])
+    elif missing:
+        message, fix = _too_few(crash, fact, missing)
+    elif len(fact.given) > len(fact.takes):
+        message, fix = _too_many(crash, fact)
+    else:
+        return None
+    return _call_blame(crash, fact, message, fix, crash.place, edit)
 
 
 def _takes(fact: ArgumentsFact) -> str:
@@ -166,14 +169,14 @@ def _takes(fact: ArgumentsFact) -> str:
     return f"`forward({', '.join(names)})`{line}"
 
 
-def _forward_calls_blame(
+def _call_blame(
     crash: CrashFact,
     fact: ArgumentsFact,
     message: str,
     fix: str,
     where: Place,
     edit: Edit | None = None,
-    why: str = _FORWARD_CALLS_WHY,
+    why: str = _CALL_WHY,
 ) -> Blame:
     given = [*fact.given, *(f"{name}=..." for name in fact.keywords)]
     evidence: dict[str, float | str] = {"given": ", ".join(given) or "nothing", "call": line_text(crash.place)}
@@ -188,30 +191,23 @@ def _without_self(crash: CrashFact, fact: ArgumentsFact) -> Blame:
     written = "forward(self)" if "forward()" in (fact.place.code or "") else "forward(self, "
     before = "forward()" if written == "forward(self)" else "forward("
     edit = line_edit(fact.place, before, written)
-    return _forward_calls_blame(
+    return _call_blame(
         crash, fact, message, f"Write `self` as the first argument at {place_text(fact.place)}.", fact.place, edit, why
     )
 
 
-def _unknown(crash: CrashFact, fact: ArgumentsFact, name: str) -> Blame:
+def _unknown(crash: CrashFact, fact: ArgumentsFact, name: str) -> tuple[str, str, Edit | None]:
     message = f"{_name(fact)} was called with `{name}=`, and {_takes(fact)} has no such argument."
     close = difflib.get_close_matches(name, fact.takes, 1, 0.6)
     place = statement_place(crash)
     if not close:
         fix = f"Give it one of {listed(fact.takes)}, or add `{name}` to `forward`."
-        return _forward_calls_blame(crash, fact, message, fix, crash.place)
+        return message, fix, None
     edit = line_edit(place, f"{name}=", f"{close[0]}=") if "\n" not in (place.code or "") else None
-    return _forward_calls_blame(
-        crash,
-        fact,
-        message,
-        f"Write `{close[0]}=` instead of `{name}=` at {place_text(crash.place)}.",
-        crash.place,
-        edit,
-    )
+    return message, f"Write `{close[0]}=` instead of `{name}=` at {place_text(crash.place)}.", edit
 
 
-def _too_few(crash: CrashFact, fact: ArgumentsFact, missing: list[str]) -> Blame:
+def _too_few(crash: CrashFact, fact: ArgumentsFact, missing: list[str]) -> tuple[str, str]:
     got = f"{len(fact.given) + len(fact.keywords)}" if fact.given or fact.keywords else "none"
     message = (
         f"{_name(fact)} was called without {listed(missing)}: {_takes(fact)} needs "
@@ -222,11 +218,11 @@ def _too_few(crash: CrashFact, fact: ArgumentsFact, missing: list[str]) -> Blame
             f"An `nn.Sequential` hands on one value. Take {_name(fact)} out of `{fact.caller}` and call "
             f"it yourself with {listed(fact.required)}."
         )
-        return _forward_calls_blame(crash, fact, message, fix, crash.place)
+        return message, fix
     meant = _MEANT.get(fact.cls, "")
     fix = f"Give {listed(missing)} too at {place_text(crash.place)}"
     fix += f": {meant}." if meant else _or_default(fact, missing)
-    return _forward_calls_blame(crash, fact, message, fix, crash.place)
+    return message, fix
 
 
 def _or_default(fact: ArgumentsFact, missing: list[str]) -> str:
@@ -236,7 +232,7 @@ def _or_default(fact: ArgumentsFact, missing: list[str]) -> str:
     return f", or give {defaults} at {place_text(fact.place)}: `{missing[0]}=None`."
 
 
-def _too_many(crash: CrashFact, fact: ArgumentsFact) -> Blame:
+def _too_many(crash: CrashFact, fact: ArgumentsFact) -> tuple[str, str]:
     count = "one argument" if len(fact.takes) == 1 else f"{len(fact.takes) or 'no'} arguments"
     message = f"{_name(fact)} was called with {len(fact.given)} arguments, and {_takes(fact)} takes {count}."
     if fact.cls == "Sequential":
@@ -248,7 +244,7 @@ def _too_many(crash: CrashFact, fact: ArgumentsFact) -> Blame:
         fix = f"Leave the rest out at {place_text(crash.place)}, or take it in `forward` at {place_text(fact.place)}."
     else:
         fix = f"Give it {listed(fact.takes)} only, at {place_text(crash.place)}; join tensors first with `torch.cat`."
-    return _forward_calls_blame(crash, fact, message, fix, crash.place)
+    return message, fix
 
 
 class ForwardArguments(CrashCheck):
@@ -274,7 +270,7 @@ class ForwardArguments(CrashCheck):
 
 
 # A module class used where an object of it is meant: built from tensors, or asked for its parameters.
-_CLASS_USES_WHY = (
+_TWO_STEPS = (
     "A module is used in two steps: `{cls}(...)` with settings builds an object, and calling that object runs it."
 )
 
@@ -289,7 +285,7 @@ def explain_class_use(crash: CrashFact) -> Blame | None:
         evidence["given"] = ", ".join(fact.tensors)
     if fact.assigned.file:
         evidence["class"] = line_text(fact.assigned)
-    why = _CLASS_USES_WHY.format(cls=fact.cls if fact.assigned.file else fact.written)
+    why = _TWO_STEPS.format(cls=fact.cls if fact.assigned.file else fact.written)
     place = edited_place(crash, change if change.edit is not None else Change("", None, fact.place))
     return Blame(_message(fact), why, as_sentence(change.text), place, evidence, 0.97, change.edit)
 
@@ -396,7 +392,7 @@ class ClassNotObject(CrashCheck):
 
 
 # A normalization layer that got one value for each channel, which has no spread to divide by.
-_SINGLE_VALUES_WHY = (
+_NORM_WHY = (
     "In training mode BatchNorm subtracts the mean of each channel over the batch and divides by its spread; "
     "one value alone has none"
 )
@@ -412,18 +408,18 @@ def explain_single_value(crash: CrashFact) -> Blame | None:
     if built_for not in (None, fact.shape[1]):
         return None  # other channels than the layer has weights for, which would be refused next
     if fact.function == "instance_norm":
-        return _single_values_blame(crash, fact, _one_place(crash, fact), _WHY_OTHERS)
+        return _norm_blame(crash, fact, _one_place(crash, fact), _WHY_OTHERS)
     if fact.function == "group_norm":
-        return _single_values_blame(crash, fact, _one_channel(crash, fact), _WHY_OTHERS)
+        return _norm_blame(crash, fact, _one_channel(crash, fact), _WHY_OTHERS)
     if fact.shape[0] * math.prod(fact.shape[2:]) != 1:
         return None
     # Of an image pooled to one place: with more places left, one sample would have been enough.
     step = _pooling(crash) if len(fact.shape) > 2 else None
     pooled = f" {_by(step)}: one place of one sample is left." if step is not None else ""
-    return _single_values_blame(crash, fact, _one_sample(crash, fact), f"{_SINGLE_VALUES_WHY}.{pooled}")
+    return _norm_blame(crash, fact, _one_sample(crash, fact), f"{_NORM_WHY}.{pooled}")
 
 
-def _single_values_blame(crash: CrashFact, fact: SingleValueFact, told: MessageAndChange, why: str) -> Blame:
+def _norm_blame(crash: CrashFact, fact: SingleValueFact, told: MessageAndChange, why: str) -> Blame:
     message, change = told
     where = replace(edited_place(crash, change), module=None)
     evidence: dict[str, float | str] = {"input": shape_text(fact.shape)}
@@ -437,7 +433,7 @@ def _single_values_blame(crash: CrashFact, fact: SingleValueFact, told: MessageA
 
 def _one_sample(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
     mode = "in training mode" if fact.tracks else "and keeps no running statistics"
-    got = f"{_single_values_name(crash, fact)} got one value for each channel, {shape_text(fact.shape)}, {mode}"
+    got = f"{_norm_name(crash, fact)} got one value for each channel, {shape_text(fact.shape)}, {mode}"
     entry = model_entry(crash)
     if fact.without_gradients:
         return f"{got}, while nothing is trained", _evaluate(crash, fact, entry)
@@ -453,7 +449,7 @@ def _one_sample(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
     return f"{got}: the model was called with one sample", _evaluate(crash, fact, entry)
 
 
-def _single_values_name(crash: CrashFact, fact: SingleValueFact) -> str:
+def _norm_name(crash: CrashFact, fact: SingleValueFact) -> str:
     layer = crash.layer
     if layer is None:
         return f"`{fact.function}`"
@@ -528,7 +524,7 @@ def _pooling(crash: CrashFact) -> FlowStep | None:
 
 def _one_place(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
     """InstanceNorm works out a spread for each sample and channel, whatever the batch holds."""
-    message = f"{_single_values_name(crash, fact)} got one value for each sample and channel, {shape_text(fact.shape)}"
+    message = f"{_norm_name(crash, fact)} got one value for each sample and channel, {shape_text(fact.shape)}"
     step = _pooling(crash)
     line = place_text(crash.layer.place) if crash.layer is not None and crash.layer.place.file else "that line"
     where = crash.layer.place if crash.layer is not None else crash.place
@@ -539,7 +535,7 @@ def _one_place(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
 
 def _one_channel(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
     message = (
-        f"{_single_values_name(crash, fact)} got one value for each of its {fact.groups} groups, "
+        f"{_norm_name(crash, fact)} got one value for each of its {fact.groups} groups, "
         f"{shape_text(fact.shape)}: {fact.shape[1]} channels in {fact.groups} groups"
     )
     where = crash.layer.place if crash.layer is not None and crash.layer.place.file else crash.place
