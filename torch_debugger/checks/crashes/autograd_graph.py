@@ -253,10 +253,10 @@ def explain_rebound_weights(crash: CrashFact) -> Blame | None:
         else "one that was computed without recording and does not require grad"
     )
     return Blame(
-        message=f"{_rebound_weights_what(crash, frame.code, first)}.",
+        message=f"{_rebound_text(crash, frame.code, first)}.",
         why="Backward fills the `.grad` of the tensor that was made with `requires_grad=True`. An assignment "
         f"leaves that tensor as it was and gives its name to another: {other}.",
-        fix=_rebound_weights_fix(evidence.rebound),
+        fix=_rebound_fix(evidence.rebound),
         where=first.place,
         evidence={"update": line_text(first.place), "crash": line_text(crash.place)},
         confidence=0.96,
@@ -264,7 +264,7 @@ def explain_rebound_weights(crash: CrashFact) -> Blame | None:
     )
 
 
-def _rebound_weights_what(crash: CrashFact, code: str, first: Rebinding) -> str:
+def _rebound_text(crash: CrashFact, code: str, first: Rebinding) -> str:
     line, update = f"`{one_line(code)}` at {place_text(crash.place)}", place_text(first.place)
     if "backward" in code:
         replaced = f"the update at {update} puts a tensor without grad in place of `{first.name}`"
@@ -272,7 +272,7 @@ def _rebound_weights_what(crash: CrashFact, code: str, first: Rebinding) -> str:
     return f"{line} finds no gradient for `{first.name}`: the update at {update} puts a new tensor in its place"
 
 
-def _rebound_weights_fix(rebounds: Sequence[Rebinding]) -> str:
+def _rebound_fix(rebounds: Sequence[Rebinding]) -> str:
     first, clear = rebounds[0], _clear(rebounds)
     plain = [one for one in rebounds if one.update and "\n" not in one.update]
     block = "" if first.switched_off else " under `with torch.no_grad():`"
@@ -337,7 +337,7 @@ class LossWithoutGraph(CrashCheck):
 
 
 # A backward from something that is no single number.
-_UNREDUCED_LOSS_WHY = (
+_ONE_NUMBER_WHY = (
     "Backward starts from one number. For several it must be told how much each of them counts, and a loss says that "
     "by its mean or sum."
 )
@@ -369,7 +369,7 @@ def _many(crash: CrashFact, frame: CrashFrame, root: LocalTensor) -> Blame:
     return Blame(
         f"`{one_line(frame.code)}` at {place_text(crash.place)} needs a single number, but {name}{from_line} "
         f"is {shape_text(root.shape)}.",
-        _UNREDUCED_LOSS_WHY,
+        _ONE_NUMBER_WHY,
         fix,
         where,
         told | {"backward": line_text(crash.place)},
@@ -436,7 +436,7 @@ class LossNotScalar(CrashCheck):
 
 
 # A tensor with a graph where only values can go: to numpy, into a copy, to another process.
-_ATTACHED_TENSORS_WHY = {
+_ATTACHED_WHY = {
     "numpy": "numpy keeps no graph; torch asks you to say that the gradient may end here.",
     "deepcopy": "A copy of a computed tensor would need a copy of its graph too; only leaves are copied.",
     "process": "A graph cannot cross into another process; only values can.",
@@ -451,18 +451,18 @@ _DOES = {
 def explain_attached(crash: CrashFact) -> Blame | None:
     evidence, frame = crash.evidence.autograd, user_frame(crash)
     refused = evidence.refused if evidence is not None else None
-    if crash.kind != "RuntimeError" or frame is None or refused is None or refused.asked not in _ATTACHED_TENSORS_WHY:
+    if crash.kind != "RuntimeError" or frame is None or refused is None or refused.asked not in _ATTACHED_WHY:
         return None
     if not refused.tensor.requires_grad or (refused.asked != "numpy" and refused.tensor.is_leaf):
         return None
     change = _change(frame, refused)
-    does = _DOES[refused.asked].format(_attached_tensors_what(refused))
+    does = _DOES[refused.asked].format(_attached_name(refused))
     told: dict[str, float | str] = {"line": line_text(crash.place)}
     if refused.made.file:
         told["made"] = line_text(refused.made)
     return Blame(
         message=f"`{one_line(frame.code)}` at {place_text(crash.place)} {does}.",
-        why=f"{_ATTACHED_TENSORS_WHY[refused.asked]}{_form(refused.tensor)}",
+        why=f"{_ATTACHED_WHY[refused.asked]}{_form(refused.tensor)}",
         fix=change.text,
         where=change.where,
         evidence=told,
@@ -478,7 +478,7 @@ def _form(tensor: LocalTensor) -> str:
     return f" This one has shape {shape_text(tensor.shape)}{graph}."
 
 
-def _attached_tensors_what(refused: RefusedTensor) -> str:
+def _attached_name(refused: RefusedTensor) -> str:
     if refused.holder and not refused.tensor.name:
         return f"a tensor of `{refused.holder}`"
     return f"`{refused.tensor.name}`" if refused.tensor.name else "a tensor"

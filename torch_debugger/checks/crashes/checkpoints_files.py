@@ -462,7 +462,7 @@ def explain_checkpoint_shapes(crash: CrashFact) -> Blame | None:
         message=_message(load, differences),
         why="load_state_dict copies values into the tensors that are there; it never changes a shape, not even "
         "with strict=False.",
-        fix=_checkpoint_shapes_fix(load, differences, change),
+        fix=_sizes_fix(load, differences, change),
         where=where,
         evidence=_evidence(crash, differences),
         edit=change.edit if change is not None else None,
@@ -486,7 +486,7 @@ def _message(load: ModelLoad, differences: list[Difference]) -> str:
     )
 
 
-def _checkpoint_shapes_fix(load: ModelLoad, differences: list[Difference], change: Change | None) -> str:
+def _sizes_fix(load: ModelLoad, differences: list[Difference], change: Change | None) -> str:
     built = (
         change.text
         if change is not None

@@ -203,7 +203,7 @@ def _renamed(crash: CrashFact, load: ModelLoad, pairs: list[tuple[str, str]]) ->
         why="A state dict knows tensors by the names of the attributes that hold them; those were renamed since.",
         fix=f"Rename them while loading: {change.text}; or give the layers their old names.",
         where=change.where,
-        evidence=_checkpoint_layers_evidence(crash, load, *missing_and_unexpected(load.saved, load.wanted)),
+        evidence=_layers_evidence(crash, load, *missing_and_unexpected(load.saved, load.wanted)),
         confidence=0.93,
         edit=change.edit,
     )
@@ -231,7 +231,7 @@ def _different(
         "that was built differently.",
         fix=fix,
         where=statement.line,
-        evidence=_checkpoint_layers_evidence(crash, load, missing, unexpected),
+        evidence=_layers_evidence(crash, load, missing, unexpected),
         confidence=0.9,
     )
 
@@ -276,12 +276,12 @@ def _another_model(crash: CrashFact, load: ModelLoad) -> Blame:
         ),
         fix=f"Load a file that was saved from this model ({load.kind}), or build the model that this one is of.",
         where=load_statement(crash).line,
-        evidence=_checkpoint_layers_evidence(crash, load, list(load.wanted), list(load.saved)),
+        evidence=_layers_evidence(crash, load, list(load.wanted), list(load.saved)),
         confidence=0.88,
     )
 
 
-def _checkpoint_layers_evidence(
+def _layers_evidence(
     crash: CrashFact, load: ModelLoad, missing: list[StateEntry], unexpected: list[StateEntry]
 ) -> dict[str, float | str]:
     return {
@@ -301,11 +301,11 @@ def explain_optimizer_state(crash: CrashFact) -> Blame | None:
     statement = load_statement(crash)
     if load.saved_groups:
         return _other_groups(load, statement) if load.saved_groups != load.groups else None
-    told, why, change = _optimizer_states_what_it_is(load, statement)
+    told, why, change = _what_the_optimizer_got(load, statement)
     return _blame(load, statement, told, why, change) if told else None
 
 
-def _optimizer_states_what_it_is(load: OptimizerLoad, statement: Statement) -> tuple[str, str, Change]:
+def _what_the_optimizer_got(load: OptimizerLoad, statement: Statement) -> tuple[str, str, Change]:
     why = "An optimizer's state dict has the keys `state` and `param_groups`; this has neither."
     if len(load.inside) == 1:
         told = f"a whole checkpoint, with {some_names(list(load.keys), 4)}; the optimizer's state is in "

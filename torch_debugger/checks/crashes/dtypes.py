@@ -300,7 +300,7 @@ def _product(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     odd, other = tensors if tensors[1].dtype == "float32" else tensors[::-1]
     message = f"multiplies {tensors[0].dtype} by {tensors[1].dtype}: `{odd.name}` is {odd.dtype}"
     why = f"A matrix product needs one dtype on both sides{numpy_hint(odd.dtype)}."
-    return _operand_dtypes_blame(crash, line, node, odd, other.dtype, message, why)
+    return _operand_blame(crash, line, node, odd, other.dtype, message, why)
 
 
 def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
@@ -311,7 +311,7 @@ def _strict(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     if tensor is None or not tensor.dtype or converts or _accepts(wanted, tensor.dtype):
         return None
     message = f"wants {wanted}, but `{tensor.name}` is {tensor.dtype}"
-    return _operand_dtypes_blame(crash, line, node, tensor, _WANTED[wanted], message, f"{name} takes {wanted} here.")
+    return _operand_blame(crash, line, node, tensor, _WANTED[wanted], message, f"{name} takes {wanted} here.")
 
 
 def _source(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
@@ -324,7 +324,7 @@ def _source(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         return None
     message = f"puts {source.dtype} values, `{source.name}`, into `{held.name}`, which is {held.dtype}"
     why = f"{name} copies values without converting them, so both need one dtype."
-    return _operand_dtypes_blame(crash, line, node, source, held.dtype, message, why)
+    return _operand_blame(crash, line, node, source, held.dtype, message, why)
 
 
 def _subtracted(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
@@ -337,7 +337,7 @@ def _subtracted(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         return None
     why = "Booleans cannot be subtracted: `~` inverts a mask, `^` tells where two differ."
     message = f"subtracts, and `{masks[-1].name}` is bool"
-    blame = _operand_dtypes_blame(crash, line, node, masks[-1], "float32", message, why)
+    blame = _operand_blame(crash, line, node, masks[-1], "float32", message, why)
     written = {2: f"{masks[0].name} ^ {masks[-1].name}", 1: f"~{masks[-1].name}"}[len(masks)]
     plain = all(mask.name.isidentifier() for mask in masks)
     if not plain or (len(masks) == 1 and number(node.left) != 1):
@@ -363,7 +363,7 @@ def _index(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     wanted = _MASK if covers or "mask" in tensor.name else _INDEX
     message = f"wants {wanted}, but `{tensor.name}` is {tensor.dtype}"
     why = "A tensor inside square brackets picks elements by their numbers (int64) or by a mask (bool)."
-    return _operand_dtypes_blame(crash, line, node, tensor, _WANTED[wanted], message, why)
+    return _operand_blame(crash, line, node, tensor, _WANTED[wanted], message, why)
 
 
 def _inverted(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
@@ -373,12 +373,12 @@ def _inverted(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     if tensor is None or not is_floating(tensor.dtype):
         return None
     message = f"inverts `{tensor.name}`, which is {tensor.dtype}; `~` wants {_MASK}"
-    return _operand_dtypes_blame(
+    return _operand_blame(
         crash, line, node, tensor, "bool", message, "`~` turns true into false, so it takes booleans."
     )
 
 
-def _operand_dtypes_blame(
+def _operand_blame(
     crash: CrashFact, line: Line, node: ast.expr, odd: LocalTensor, wanted: str, message: str, why: str
 ) -> Blame:
     operand, form = _converted(line.source(node), odd.name, cast_to(wanted))

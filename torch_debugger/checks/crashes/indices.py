@@ -93,7 +93,7 @@ def _function(crash: CrashFact, found: IndexEvidence) -> Blame:
 
 # Class numbers that the scores have no place for: cross entropy, NLL and margin losses.
 _LOSSES = "cross_entropy", "nll_loss", "multi_margin_loss"
-_LABEL_INDICES_WHY = "Each label chooses one of the scores of its sample, and they are numbered from 0"
+_LABEL_WHY = "Each label chooses one of the scores of its sample, and they are numbered from 0"
 _NOWHERE = 99  # no position: by keyword only
 
 
@@ -128,7 +128,7 @@ def explain_label_indices(crash: CrashFact) -> Blame | None:
         fix = _more_scores(crash, call, found, setting)
         if setting is not None and not may_count_from_one(found):
             where, edit = setting.where, setting.edit()
-    return _label_blame(crash, call, found, f"{_LABEL_INDICES_WHY}{why}", fix, where, edit, layer)
+    return _label_blame(crash, call, found, f"{_LABEL_WHY}{why}", fix, where, edit, layer)
 
 
 def _changed(crash: CrashFact, call: LossCall | None, pattern: str) -> tuple[str, Edit | None]:
@@ -209,7 +209,7 @@ def explain_picked_indices(crash: CrashFact) -> Blame | None:
         name = found.indices.name
         changed, edit = _with_operand(crash, found, f"{name} - 1")
         why = f"Everything in torch is numbered from 0, and `{name}` counts from 1 to {found.size}."
-        return _picked_indices_blame(crash, found, why, f"Count from 0: write `{changed}`.", edit)
+        return _picked_blame(crash, found, why, f"Count from 0: write `{changed}`.", edit)
     if found.operation == "one_hot":
         return _one_hot(crash, found)
     if found.operation == "[]" and not found.indices.shape:
@@ -237,7 +237,7 @@ def _one_hot(crash: CrashFact, found: IndexEvidence) -> Blame:
     why = "one_hot makes a row of num_classes numbers and puts a 1 at the place of the label, counted from 0."
     if found.lowest < 0:
         fix = f"Leave out or replace the labels below 0 in `{found.indices.name}` before this line."
-        return _picked_indices_blame(crash, found, why, fix, None)
+        return _picked_blame(crash, found, why, fix, None)
     wanted, whole = found.highest + 1, statement_at(crash, crash.place).whole
     call = written_call(whole.code or "", found.expression)
     argument = argument_of(call, 1, "num_classes") if call else None
@@ -246,12 +246,10 @@ def _one_hot(crash: CrashFact, found: IndexEvidence) -> Blame:
     )
     if argument is None or number_of(argument.text) is None:
         name = f"`{argument.text}`" if argument else "num_classes"
-        return _picked_indices_blame(
-            crash, found, why, f"Make {name} {wanted}; it is {found.size} now{from_one}.", None
-        )
+        return _picked_blame(crash, found, why, f"Make {name} {wanted}; it is {found.size} now{from_one}.", None)
     changed = argument.replaced(str(wanted))
     edit = rewritten(whole, argument.call, changed) if not from_one else None
-    return _picked_indices_blame(crash, found, why, f"Write `{changed}`{from_one}.", edit)
+    return _picked_blame(crash, found, why, f"Write `{changed}`{from_one}.", edit)
 
 
 def _scores(crash: CrashFact, found: IndexEvidence) -> Blame | None:
@@ -261,7 +259,7 @@ def _scores(crash: CrashFact, found: IndexEvidence) -> Blame | None:
         return None
     from_one = "; if they count from 1, subtract 1 instead" if may_count_from_one(found) else ""
     why = f"`{setting.layer.path}` gives {found.size} outputs{setting.built_text()}, numbered from 0."
-    blame = _picked_indices_blame(crash, found, why, setting.fix(from_one), setting.edit() if not from_one else None)
+    blame = _picked_blame(crash, found, why, setting.fix(from_one), setting.edit() if not from_one else None)
     return replace(blame, where=setting.where, confidence=0.95)
 
 
@@ -271,7 +269,7 @@ def _single(crash: CrashFact, found: IndexEvidence) -> Blame:
     known = "" if number_of(name) is not None else f"; `{name}` is {asked} here"
     held = f"`{found.table.name}` {shape_text(found.table.shape)}" if found.table is not None else "a tensor"
     return replace(
-        _picked_indices_blame(crash, found, _numbered(found), f"{_nearest(name, asked, last)}.", None),
+        _picked_blame(crash, found, _numbered(found), f"{_nearest(name, asked, last)}.", None),
         message=f"`{found.expression}` at {place_text(crash.place)} asks for number {asked} in dimension "
         f"{found.dimension} of {held}, where the last one is {last}{known}.",
     )
@@ -291,7 +289,7 @@ def _numbered(found: IndexEvidence) -> str:
 
 
 def _table(crash: CrashFact, found: IndexEvidence) -> Blame:
-    return _picked_indices_blame(crash, found, _numbered(found), f"{_advice(found)}.", None)
+    return _picked_blame(crash, found, _numbered(found), f"{_advice(found)}.", None)
 
 
 def _advice(found: IndexEvidence) -> str:
@@ -309,7 +307,7 @@ def _advice(found: IndexEvidence) -> str:
     )
 
 
-def _picked_indices_blame(crash: CrashFact, found: IndexEvidence, why: str, fix: str, edit: Edit | None) -> Blame:
+def _picked_blame(crash: CrashFact, found: IndexEvidence, why: str, fix: str, edit: Edit | None) -> Blame:
     where = f" makes rows of {found.size}"
     if found.table is not None:
         where = f" looks in dimension {found.dimension} of `{found.table.name}` {shape_text(found.table.shape)}"

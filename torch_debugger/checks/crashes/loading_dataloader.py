@@ -120,17 +120,17 @@ def explain_dataset(crash: CrashFact) -> Blame | None:
     if asked not in loader.lacks or (failure is not None and failure.raised.place.file):
         return None
     if loader.dataset.endswith("DataLoader"):
-        return _loader_datasets_blame(
+        return _dataset_blame(
             crash, loader, "another DataLoader as its dataset", "Give it the dataset itself: `loader.dataset`."
         )
     fix = (
         f"Write `{_DEFINITIONS[asked]}` in `{loader.dataset}`, indented as a method of the class; a stream "
         f"derives from IterableDataset and has `__iter__`."
     )
-    return _loader_datasets_blame(crash, loader, f"`{loader.dataset}`, which has no `{asked}`", fix)
+    return _dataset_blame(crash, loader, f"`{loader.dataset}`, which has no `{asked}`", fix)
 
 
-def _loader_datasets_blame(crash: CrashFact, loader: LoaderState, given: str, fix: str) -> Blame:
+def _dataset_blame(crash: CrashFact, loader: LoaderState, given: str, fix: str) -> Blame:
     return Blame(
         message=f"The DataLoader read at {place_text(crash.place)} was given {given}.",
         why="A DataLoader asks its dataset for `len(dataset)` and `dataset[index]`.",
@@ -266,7 +266,7 @@ def _wrong_kind(crash: CrashFact, use: LoaderUse, dataset: str) -> Blame | None:
     single = use.target == use.variable
     if use.variable_kind == "str" and use.keys and not single:
         what = f"a key of the batch, not its value: a batch of `{dataset}` is a dict with {', '.join(use.keys)}"
-        return _loader_uses_blame(crash, use, what, "A loop over a dict gives its keys.", _other_way(use), use.loop)
+        return _batch_blame(crash, use, what, "A loop over a dict gives its keys.", _other_way(use), use.loop)
     if use.variable_kind in ("list", "tuple") and single and not use.keys and crash.kind == "TypeError":
         names = "x, y" if use.parts == 2 else ", ".join(f"part_{number}" for number in range(use.parts or 0))
         what = f"a whole batch of `{dataset}`, a {use.variable_kind} of {use.parts} parts"
@@ -274,11 +274,11 @@ def _wrong_kind(crash: CrashFact, use: LoaderUse, dataset: str) -> Blame | None:
         if use.collate:
             why = f"`{use.collate}` makes a {use.sample} of each batch."
         fix = f"Take it apart first: `{names} = {use.variable}`, or `for {names} in {_iterated(use)}:`."
-        return _loader_uses_blame(crash, use, what, why, fix, crash.place)
+        return _batch_blame(crash, use, what, why, fix, crash.place)
     return None
 
 
-def _loader_uses_blame(crash: CrashFact, use: LoaderUse, what: str, why: str, fix: str, where: Place) -> Blame:
+def _batch_blame(crash: CrashFact, use: LoaderUse, what: str, why: str, fix: str, where: Place) -> Blame:
     return Blame(
         message=f"`{use.variable}` at {place_text(crash.place)} is {what}.",
         why=why,
@@ -610,7 +610,7 @@ def explain_open_files(crash: CrashFact) -> Blame | None:
     return Blame(
         message=f"The script has {files.opened} files open of {files.limit} it may have{kept}.",
         why=_why(files),
-        fix=_open_files_fix(files),
+        fix=_files_fix(files),
         where=files.place if files.place.file else crash.place,
         evidence={
             "open files": float(files.opened),
@@ -637,7 +637,7 @@ def _why(files: OpenFiles) -> str:
     return "What keeps them open was not found in the variables of the traceback."
 
 
-def _open_files_fix(files: OpenFiles) -> str:
+def _files_fix(files: OpenFiles) -> str:
     at = f" ({place_text(files.place)})" if files.place.file else ""
     if files.holds == "tensors":
         return f"Keep copies, `tensor.clone()`, in `{files.holder}`{at}, or call {_STRATEGY}."

@@ -445,7 +445,7 @@ def explain_unpicklable(crash: CrashFact) -> Blame | None:
     return Blame(
         message=f"{_SENDERS[part.sender]} {_named(part)}: {_what(part)} cannot be pickled.",
         why=_why(part),
-        fix=_pickled_parts_fix(part),
+        fix=_pickle_fix(part),
         where=where,
         evidence={"part": path, "kind": _what(part), "call": line_text(crash.place)},
         confidence=0.97 if part.made.file else 0.92,
@@ -478,7 +478,7 @@ def _why(part: Unpicklable) -> str:
     return f"Processes started by {method} get their objects by pickle. {reason}"
 
 
-def _pickled_parts_fix(part: Unpicklable) -> str:
+def _pickle_fix(part: Unpicklable) -> str:
     if part.sender == "torch.save":
         return "Save what can be loaded again, `model.state_dict()`, instead of the object; " + _instead(part)
     return _instead(part, capital=True)

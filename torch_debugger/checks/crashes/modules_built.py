@@ -152,7 +152,7 @@ class SuperInitMissing(CrashCheck):
 
 
 # Something a module cannot take: a list, a function, a class, a plain tensor, a name that is in use.
-_REGISTRATIONS_WHY = {
+_REGISTRATION_WHY = {
     "module": "A module keeps its children by name and moves, saves and trains them; only modules can be children.",
     "parameter": "A name that stands for a parameter can only hold an `nn.Parameter`, or None.",
     "buffer": "A buffer is a tensor that is saved and moved with the module; the name can hold a tensor or None.",
@@ -183,7 +183,7 @@ def explain_registration(crash: CrashFact) -> Blame | None:
     if fact.place.file and fact.place.line != crash.place.line:
         evidence["name made at"] = line_text(fact.place)
     return Blame(
-        message, why or _REGISTRATIONS_WHY[fact.role], as_sentence(change.text), where, evidence, 0.97, change.edit
+        message, why or _REGISTRATION_WHY[fact.role], as_sentence(change.text), where, evidence, 0.97, change.edit
     )
 
 

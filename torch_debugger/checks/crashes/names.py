@@ -139,13 +139,13 @@ def explain_unknown_variable(crash: CrashFact) -> Blame | None:
         why=why,
         fix=fix,
         where=statement.line,
-        evidence={"asked": name.asked, **_unknown_variables_evidence(name), "line": line_text(statement.line)},
+        evidence={"asked": name.asked, **_variable_evidence(name), "line": line_text(statement.line)},
         confidence=0.93 if name.bound or name.loop_name or name.near or name.binding else 0.85,
         edit=edit,
     )
 
 
-def _unknown_variables_evidence(name: NameEvidence) -> dict[str, float | str]:
+def _variable_evidence(name: NameEvidence) -> dict[str, float | str]:
     evidence: dict[str, float | str] = {"in scope": ", ".join(name.near)} if name.near and not name.bound else {}
     evidence |= {"the loop has": name.loop_name} if name.loop_name else {}
     return evidence | ({"assigned at": "; ".join(map(line_text, name.bound))} if name.bound else {})

@@ -352,7 +352,7 @@ def explain_empty_parameters(crash: CrashFact) -> Blame | None:
     return explain[fact.fault](crash, fact) if fact is not None and fact.fault in explain else None
 
 
-def _empty_optimizers_blame(
+def _empty_blame(
     crash: CrashFact, fact: OptimizerRefusal, message: str, why: str, fix: str, where: Place, edit: Edit | None
 ) -> Blame:
     evidence: dict[str, float | str] = {"given": fact.argument, "line": line_text(crash.place)}
@@ -372,7 +372,7 @@ def _used_up(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
     )
     why = f"A generator can be run through once. `{fact.model}` does have {fact.parameters} parameters."
     fix = f"Keep them in a list: `{fact.argument} = list({fact.given})` at {place_text(fact.origin)}."
-    return _empty_optimizers_blame(
+    return _empty_blame(
         crash, fact, message, why, fix, fact.origin, line_edit(fact.origin, fact.given, f"list({fact.given})")
     )
 
@@ -389,7 +389,7 @@ def _frozen(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
         "Freeze only what is to stay as it is, or make the rest trainable again before the optimizer is built: "
         f"`{head}.requires_grad_(True)`."
     )
-    return _empty_optimizers_blame(crash, fact, message, why, fix, fact.origin, None)
+    return _empty_blame(crash, fact, message, why, fix, fact.origin, None)
 
 
 def _strays(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
@@ -406,7 +406,7 @@ def _strays(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
     inside = literal[2] if literal and literal[2] not in ("[]", "{}", "()") else ""
     edit = line_replaced(stray.place, f"{literal[1]}nn.{holder}({inside})") if literal else None
     fix = f"Make `self.{stray.attribute}` an `nn.{holder}` at {place_text(stray.place)}."
-    return _empty_optimizers_blame(crash, fact, message, why, fix, stray.place, edit)
+    return _empty_blame(crash, fact, message, why, fix, stray.place, edit)
 
 
 def _plain_tensor(crash: CrashFact, fact: OptimizerRefusal, stray: StrayFact) -> Blame:
@@ -419,7 +419,7 @@ def _plain_tensor(crash: CrashFact, fact: OptimizerRefusal, stray: StrayFact) ->
     plain = re.sub(r",\s*requires_grad=True", "", value)
     edit = line_replaced(stray.place, f"{target} = nn.Parameter({plain})") if equals else None
     fix = f"Wrap it in `nn.Parameter(...)` at {place_text(stray.place)}."
-    return _empty_optimizers_blame(crash, fact, message, why, fix, stray.place, edit)
+    return _empty_blame(crash, fact, message, why, fix, stray.place, edit)
 
 
 def _nothing(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
@@ -428,7 +428,7 @@ def _nothing(crash: CrashFact, fact: OptimizerRefusal) -> Blame:
         "Activations, pooling, flattening and losses have nothing to train, and layers of a function belong to nobody."
     )
     fix = f"Give `{fact.model}` layers with weights as attributes, or build the optimizer from the model that has them."
-    return _empty_optimizers_blame(crash, fact, message, why, fix, crash.place, None)
+    return _empty_blame(crash, fact, message, why, fix, crash.place, None)
 
 
 class EmptyParameterList(CrashCheck):

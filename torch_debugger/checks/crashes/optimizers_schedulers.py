@@ -332,7 +332,7 @@ def _rounded_up(text: str) -> str:
 
 
 # A GradScaler whose methods were called in the wrong order, too often, or not at all.
-_SCALER_CALLS_WHY = (
+_SCALER_WHY = (
     "One step with a GradScaler is: `scaler.scale(loss).backward()`, then `scaler.unscale_(optimizer)` if the "
     "gradients are to be looked at or clipped, `scaler.step(optimizer)`, `scaler.update()`; each of them once."
 )
@@ -349,7 +349,7 @@ def explain_scaler(crash: CrashFact) -> Blame | None:
     message, change, why = _FAULTS[fact.fault](crash, fact)
     evidence: dict[str, float | str] = {"line": line_text(crash.place), "called": f"{fact.scaler}.{fact.method}"}
     where = edited_place(crash, change)
-    return Blame(message, why or _SCALER_CALLS_WHY, as_sentence(change.text), where, evidence, 0.97, change.edit)
+    return Blame(message, why or _SCALER_WHY, as_sentence(change.text), where, evidence, 0.97, change.edit)
 
 
 def _nothing_scaled(crash: CrashFact, fact: ScalerRefusal) -> Explanation:

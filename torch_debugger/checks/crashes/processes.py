@@ -318,13 +318,13 @@ def _no_more_than(gpus: int, script: str) -> str:
 
 
 # Ranks that do not agree: on the model, on the shapes of a collective, or on who is still there.
-_RANK_SIZES_DISTRIBUTED = "torch/distributed/", "torch/nn/parallel/"
+_COLLECTIVES = "torch/distributed/", "torch/nn/parallel/"
 _SAME = "Build the model from numbers that are the same on every rank"
 
 
 def explain_parameter_sizes(crash: CrashFact) -> Blame | None:
     found = re.search(r"\[(\d+)\]: params\[(\d+)\] in this process with sizes (\[[\d, ]*\])", crash.message)
-    if found is None or not raised_by(crash, *_RANK_SIZES_DISTRIBUTED):
+    if found is None or not raised_by(crash, *_COLLECTIVES):
         return None
     reduction = reduction_of(crash)
     name = f"`{reduction.differs}`" if reduction is not None and reduction.differs else f"parameter {found[2]}"
@@ -347,7 +347,7 @@ def explain_parameter_counts(crash: CrashFact) -> Blame | None:
         r"inconsistent (\d+) params",
         crash.message,
     )
-    if found is None or not raised_by(crash, *_RANK_SIZES_DISTRIBUTED):
+    if found is None or not raised_by(crash, *_COLLECTIVES):
         return None
     mine, count, other, others = found.groups()
     return Blame(
@@ -368,7 +368,7 @@ def explain_collective_sizes(crash: CrashFact) -> Blame | None:
         r"\(expected \(([\d, ]*)\), got \(([\d, ]*)\)\)",
         crash.message,
     )
-    if found is None or not raised_by(crash, *_RANK_SIZES_DISTRIBUTED):
+    if found is None or not raised_by(crash, *_COLLECTIVES):
         return None
     call, index, wanted, got = found.groups()
     return Blame(
@@ -386,7 +386,7 @@ def explain_lost_peer(crash: CrashFact) -> Blame | None:
     """Another rank is gone or silent: what it died of is not in this process."""
     closed = re.search(r"Connection (?:closed|reset) by peer|op\.preamble\.length <= op\.nbytes", crash.message)
     silent = re.search(r"Timed out waiting (\d+)ms for (?:recv|send) operation", crash.message)
-    if not (closed or silent) or not raised_by(crash, *_RANK_SIZES_DISTRIBUTED, "torch/autograd/"):
+    if not (closed or silent) or not raised_by(crash, *_COLLECTIVES, "torch/autograd/"):
         return None
     sizes = closed is not None and "preamble" in closed[0]
     happened = _happened(sizes, silent)

@@ -262,11 +262,11 @@ _WHY = "Dimensions are numbered from 0, or from -1 backwards; a tensor has as ma
 
 def explain_dimensions(crash: CrashFact) -> Blame | None:
     return explain_nodes(
-        crash, lambda line, node: _dimension_shapes_judge(crash, line, node), kinds=("IndexError", "RuntimeError")
+        crash, lambda line, node: _judge_dimension(crash, line, node), kinds=("IndexError", "RuntimeError")
     ) or _unpacked(crash)
 
 
-def _dimension_shapes_judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+def _judge_dimension(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     if isinstance(node, ast.Subscript):
         return _brackets(crash, line, node)
     name, operands = called(node)

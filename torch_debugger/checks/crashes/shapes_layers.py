@@ -417,11 +417,11 @@ def explain_pool(crash: CrashFact) -> Blame | None:
         return None
     spatial, shape = int(match[1]), layer.inputs[0].shape
     if len(shape) not in (spatial + 1, spatial + 2):
-        return _pool_shapes_wrong_rank(layer, spatial)
-    return None if layer.kind.startswith("Adaptive") else _pool_shapes_too_small(crash, layer, shape[-spatial:])
+        return _pool_rank(layer, spatial)
+    return None if layer.kind.startswith("Adaptive") else _pool_too_small(crash, layer, shape[-spatial:])
 
 
-def _pool_shapes_wrong_rank(layer: LayerFact, spatial: int) -> Blame:
+def _pool_rank(layer: LayerFact, spatial: int) -> Blame:
     wanted = wanted_form(spatial, "channels")
     return Blame(
         message=f"{layer_name(layer)} is a {layer.kind} and wants {wanted}, but got "
@@ -434,7 +434,7 @@ def _pool_shapes_wrong_rank(layer: LayerFact, spatial: int) -> Blame:
     )
 
 
-def _pool_shapes_too_small(crash: CrashFact, layer: LayerFact, sizes: tuple[int, ...]) -> Blame | None:
+def _pool_too_small(crash: CrashFact, layer: LayerFact, sizes: tuple[int, ...]) -> Blame | None:
     kernel, padding = (sizes_of(layer, name, len(sizes)) for name in ("kernel_size", "padding"))
     if not len(kernel) == len(padding) == len(sizes) or "too small" not in crash.message:
         return None
@@ -588,7 +588,7 @@ def _features_elsewhere(
 
 
 # A model called with one sample instead of a batch: what its layers then get.
-_SINGLE_SAMPLES_WHY = (
+_BATCHES_WHY = (
     "The model was written for batches; convolutions take a single sample too, but what comes after them then "
     "reads the channels as the batch"
 )
@@ -604,7 +604,7 @@ def explain_single_sample(crash: CrashFact, layer: LayerFact) -> Blame | None:
     return Blame(
         message=f"`{entry.module}` was called with one sample, {shape_text(given)}, without a batch dimension, "
         f"so {layer_name(layer)} got {shape_text(layer.inputs[0].shape)}.",
-        why=f"{_SINGLE_SAMPLES_WHY}.",
+        why=f"{_BATCHES_WHY}.",
         fix=f"Make it a batch of one: {change.text}.",
         where=change.where,
         evidence=shape_evidence(layer, f"[1, {', '.join(map(str, given))}] into {entry.module}"),

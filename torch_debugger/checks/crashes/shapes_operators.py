@@ -162,7 +162,7 @@ _WHY = "Element-wise operators compare sizes from the last dimension on: equal, 
 
 def explain_elementwise(crash: CrashFact) -> Blame | None:
     return explain_nodes(
-        crash, lambda line, node: _elementwise_shapes_judge(crash, line, node) or _half_known(crash, line, node)
+        crash, lambda line, node: _judge_elementwise(crash, line, node) or _half_known(crash, line, node)
     )
 
 
@@ -175,7 +175,7 @@ def _operands(node: ast.expr) -> list[ast.expr]:
     return operands[:2] if name in _FUNCTIONS else []
 
 
-def _elementwise_shapes_judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+def _judge_elementwise(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     tensors = two_tensors(line, _operands(node))
     sizes = clash(tensors[0].shape, tensors[1].shape) if tensors else None
     if tensors is None or sizes is None:
@@ -261,14 +261,12 @@ def _half_known(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
 
 
 # torch.cat and torch.stack of tensors that do not fit together.
-_JOIN_SHAPES_FUNCTIONS = "cat", "concat", "concatenate", "stack"
-_JOIN_SHAPES_WHY = (
-    "stack puts equal tensors next to each other; cat allows one dimension, the one it joins along, to differ."
-)
+_JOIN_FUNCTIONS = "cat", "concat", "concatenate", "stack"
+_JOIN_WHY = "stack puts equal tensors next to each other; cat allows one dimension, the one it joins along, to differ."
 
 
 def explain_join(crash: CrashFact) -> Blame | None:
-    return explain_nodes(crash, lambda line, node: _join_shapes_judge(crash, line, node))
+    return explain_nodes(crash, lambda line, node: _judge_join(crash, line, node))
 
 
 def joined_tensors(line: Line, node: ast.expr) -> tuple[list[LocalTensor], int]:
@@ -277,7 +275,7 @@ def joined_tensors(line: Line, node: ast.expr) -> tuple[list[LocalTensor], int]:
         return [], 0
     written = [*node.args[1:2], *(word.value for word in node.keywords if word.arg in ("dim", "axis"))]
     dimension = number(written[0]) if written else 0
-    if node.func.attr not in _JOIN_SHAPES_FUNCTIONS or dimension is None:
+    if node.func.attr not in _JOIN_FUNCTIONS or dimension is None:
         return [], 0
     listed = node.args[0]
     if not isinstance(listed, ast.List | ast.Tuple):
@@ -295,23 +293,19 @@ def _listed(line: Line, item: ast.expr) -> list[LocalTensor]:
     return [tensor] if tensor is not None else []
 
 
-def _join_shapes_judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
+def _judge_join(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     tensors, dimension = joined_tensors(line, node)
     function = node.func.attr if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) else ""
     odd = next((tensor for tensor in tensors[1:] if _differs(tensors[0], tensor, dimension, function)), None)
     if odd is None:
         return None
     first, expression = tensors[0], line.source(node)
-    fix, operand, changed = _join_shapes_repair(function, first, odd, dimension)
+    fix, operand, changed = _repair_join(function, first, odd, dimension)
     whole, edit = change_operand(crash, line, node, operand, changed) if changed else (expression, None)
     same = len(first.shape) == len(odd.shape)
     places = _different(first.shape, odd.shape, dimension) if same else []
     lost = lost_rows(crash.flow, (first.shape[places[0]], odd.shape[places[0]])) if places else None
-    why = (
-        f"{lost.told}. Sizes that are {lost.multiples} come back as they were."
-        if lost is not None
-        else _JOIN_SHAPES_WHY
-    )
+    why = f"{lost.told}. Sizes that are {lost.multiples} come back as they were." if lost is not None else _JOIN_WHY
     return Blame(
         message=f"`{expression}` at {place_text(crash.place)} joins `{first.name}` {shape_text(first.shape)} "
         f"and `{odd.name}` {shape_text(odd.shape)}: {_rule(function, first.shape, odd.shape, dimension)}.",
@@ -345,7 +339,7 @@ def _rule(function: str, first: tuple[int, ...], odd: tuple[int, ...], dimension
     return f"all dimensions but {dimension} must be equal, and dimension {place} is {sizes}"
 
 
-def _join_shapes_repair(function: str, first: LocalTensor, odd: LocalTensor, dimension: int) -> tuple[str, str, str]:
+def _repair_join(function: str, first: LocalTensor, odd: LocalTensor, dimension: int) -> tuple[str, str, str]:
     """What to do, and the operand to write in another form where there is one answer."""
     if function == "stack":
         return _stacked(first, odd)

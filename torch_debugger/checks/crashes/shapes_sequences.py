@@ -75,7 +75,7 @@ def other_element_size(crash: CrashFact, setting: Setting, what: str, why: str) 
 
 
 # The hidden state given to a recurrent layer: layers x directions, batch, hidden size.
-_STATE_SHAPES_WHY = "A recurrent layer keeps one hidden state for each layer, direction and sample of the batch"
+_STATE_WHY = "A recurrent layer keeps one hidden state for each layer, direction and sample of the batch"
 
 
 def explain_state(crash: CrashFact) -> Blame | None:
@@ -185,7 +185,7 @@ def _blame(
     given = shape_text(layer.inputs[0].shape)
     return Blame(
         message=f"{layer_name(layer)} got a hidden state {shape_text(state)}: {what}.",
-        why=f"{_STATE_SHAPES_WHY}; the input has shape {given}.",
+        why=f"{_STATE_WHY}; the input has shape {given}.",
         fix=f"{fix}.",
         where=where,
         evidence=layer_evidence(layer, input=given, state=shape_text(state), expected=shape_text(wanted)),
@@ -195,9 +195,7 @@ def _blame(
 
 
 # pack_padded_sequence: padded sequences and lengths that do not go together.
-_PACKED_SEQUENCES_WHY = (
-    "pack_padded_sequence takes sequences [time, batch, ...], or [batch, time, ...] with batch_first=True"
-)
+_PACKING_WHY = "pack_padded_sequence takes sequences [time, batch, ...], or [batch, time, ...] with batch_first=True"
 _POSITIONS = {"batch_first": 2, "enforce_sorted": 3}
 
 
@@ -225,7 +223,7 @@ def explain_packing(crash: CrashFact) -> Blame | None:
         fact,
         f"got lengths of up to {fact.highest}, but the sequences {shape_text(fact.shape)} have {time} "
         f"steps{_noticed(fact)}",
-        f"{_PACKED_SEQUENCES_WHY}; a length says how many of its steps are not padding.",
+        f"{_PACKING_WHY}; a length says how many of its steps are not padding.",
         f"Measure the lengths after the sequences are cut, at most {time}; where cutting them is meant, "
         f"give `lengths.clamp(max={time})`.",
     )
@@ -240,7 +238,7 @@ def _batch_for_time(fact: PackingEvidence, batch: int) -> Blame:
         fact,
         f"{said} batch_first=True takes dimension {taken} of {shape_text(fact.shape)} for the batch, so a batch of "
         f"{batch}, but there are {fact.count} lengths{up_to}: the batch is in dimension {right}{_noticed(fact)}",
-        f"{_PACKED_SEQUENCES_WHY}.",
+        f"{_PACKING_WHY}.",
         f"Say that {first} comes first: {change.text}.",
         change,
         0.98 if fact.highest == batch else 0.94,
@@ -261,7 +259,7 @@ def _unusable_lengths(fact: PackingEvidence, batch: int) -> Blame | None:
         return _packing_blame(
             fact,
             f"got {fact.count} lengths for a batch of {batch}: the sequences are {shape_text(fact.shape)}",
-            f"{_PACKED_SEQUENCES_WHY}, and one length for each sequence of the batch.",
+            f"{_PACKING_WHY}, and one length for each sequence of the batch.",
             f"Give the {batch} lengths of the sequences in this batch.",
         )
     if fact.empty:
@@ -328,7 +326,7 @@ def _packing_blame(
 
 
 # nn.MultiheadAttention: the size of query and key, their batch, and its masks.
-_ATTENTION_SHAPES_WHY = "Attention splits the last dimension of its query, embed_dim, over the heads"
+_ATTENTION_WHY = "Attention splits the last dimension of its query, embed_dim, over the heads"
 _ORDER_WHY = "Attention takes [length, batch, features], or [batch, length, features] with batch_first=True"
 _MASK_KEYWORDS = {"attn_mask": 0, "mask": 0, "src_mask": 0, "tgt_mask": 1}  # and the argument it is for
 _NOWHERE = 99  # no position: by keyword only
@@ -344,7 +342,7 @@ def explain_attention(crash: CrashFact) -> Blame | None:
     if layer.kind == "Transformer":
         source, target = shapes.get("src", ()), shapes.get("tgt", ())
         return (
-            _attention_shapes_other_batch(layer, source, target, ("source", "target"))
+            _other_attention_batch(layer, source, target, ("source", "target"))
             if len(source) == len(target) == 3
             else None
         )
@@ -353,14 +351,14 @@ def explain_attention(crash: CrashFact) -> Blame | None:
         return None
     if query[-1] != layer.settings["embed_dim"]:
         return features_in_the_middle(
-            crash, layer, int(layer.settings["embed_dim"]), _ATTENTION_SHAPES_WHY
-        ) or other_element_size(crash, Setting(layer, "embed_dim", 0, query[-1]), "query", _ATTENTION_SHAPES_WHY)
+            crash, layer, int(layer.settings["embed_dim"]), _ATTENTION_WHY
+        ) or other_element_size(crash, Setting(layer, "embed_dim", 0, query[-1]), "query", _ATTENTION_WHY)
     if key[-1] != layer.settings["kdim"]:
         return _other_key(layer, shapes)
     if len(query) != 3 or len(key) != 3:
         return None
     return (
-        _attention_shapes_other_batch(layer, query, key)
+        _other_attention_batch(layer, query, key)
         or _padding_mask(layer, shapes)
         or _attention_mask(crash, layer, shapes)
     )
@@ -383,7 +381,7 @@ def _other_key(layer: LayerFact, shapes: Shapes) -> Blame:
     )
 
 
-def _attention_shapes_other_batch(
+def _other_attention_batch(
     layer: LayerFact, query: tuple[int, ...], key: tuple[int, ...], names: tuple[str, str] = ("query", "key")
 ) -> Blame | None:
     batch = 0 if layer.settings["batch_first"] else 1

@@ -549,7 +549,7 @@ def _transposed(shape: Shape, first: int, second: int) -> Shape:
 
 
 # The words for dtypes: which family one belongs to, and the method that converts to it.
-_CASTS_CASTS = {
+_CAST_METHODS = {
     "float32": ".float()",
     "float64": ".double()",
     "float16": ".half()",
@@ -562,7 +562,7 @@ _CASTS_CASTS = {
 
 def cast_to(dtype: str) -> str:
     """.float() for float32, .to(torch.uint8) where there is no method of its own"""
-    return _CASTS_CASTS.get(dtype, f".to(torch.{dtype})")
+    return _CAST_METHODS.get(dtype, f".to(torch.{dtype})")
 
 
 def is_floating(dtype: str) -> bool:
