@@ -440,7 +440,6 @@ def _pool_too_small(crash: CrashFact, layer: LayerFact, sizes: tuple[int, ...]) 
         return None
     if all(size + 2 * pad >= window for size, pad, window in zip(sizes, padding, kernel, strict=True)):
         return None
-    # : the poolings before it went 32 -> 16 -> 8
     pools = [step for step in crash.flow if "Pool" in step.kind and step.given and step.made]
     ends = [str(step.given[0][-1]) for step in pools[:1]] + [str(step.made[0][-1]) for step in pools]
     way = f": the poolings before it made the width {' -> '.join(ends)}" if pools else ""
