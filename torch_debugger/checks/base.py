@@ -11,7 +11,7 @@ import functools
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import Any, ClassVar
 
 from torch_debugger.records import (
     Edit,
@@ -54,7 +54,7 @@ class Check(abc.ABC):
     explains: ClassVar[tuple[str, ...]] = ()  # names of checks whose findings this one causes
 
     @abc.abstractmethod
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Any, state: RunState) -> Iterable[Finding] | None:
         """Judge one record of a class named in `reads`. `state` already includes it."""
 
     def finish(self, state: RunState) -> Iterable[Finding]:

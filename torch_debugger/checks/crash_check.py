@@ -9,7 +9,7 @@ from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.crashes import pasted_tracebacks as autograd
 from torch_debugger.checks.crashes.explanation import Blame
 from torch_debugger.checks.crashes.pasted_shapes_and_dtypes import DTYPE_TEXTS, LAYER_TEXTS, LOSS_TEXTS, OPERATION_TEXTS
-from torch_debugger.records import CrashFact, Finding, Record
+from torch_debugger.records import CrashFact, Finding
 
 Explainer = Callable[[CrashFact], Blame | None]
 
@@ -20,10 +20,8 @@ class CrashCheck(Check):
     reads = (CrashFact,)
     explainers: ClassVar[tuple[Explainer, ...]]
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, CrashFact)
-        found = ((crash, explain(crash)) for crash in _with_causes(record) for explain in self._asked(crash))
-        crash, blame = next((pair for pair in found if pair[1] is not None), (record, None))
+    def see(self, record: CrashFact, state: RunState) -> Iterable[Finding]:
+        blame = first_of(explain(crash) for crash in _told_of(record) for explain in self._asked(crash))
         if blame is not None:
             yield self.finding(
                 severity="error",

@@ -232,14 +232,7 @@ def recorded_rows(fact: HangFact) -> dict[str, float | str]:
 
 
 # The workers of a loader that a training waits for.
-_DOES = {
-    LOCK: "waits for a lock",
-    EVENT: "waits",
-    READ: "reads",
-    SLEEP: "sleeps",
-    LOOP: "computes",
-    CALL: "waits",
-}
+_DOES = {LOCK: "waits for a lock", EVENT: "waits", READ: "reads", SLEEP: "sleeps", LOOP: "computes", CALL: "waits"}
 
 
 def awaited(fact: HangFact) -> Standing | None:
@@ -261,14 +254,7 @@ def worker_row(fact: HangFact) -> dict[str, float | str]:
 
 # Ranks that wait for each other: which of the possible reasons it is. One answer for all checks, so that no two of
 # them claim the same hang.
-GONE, OUT_OF_DATA, SKIPPED, SHAPES, ORDER, UNKNOWN = (
-    "gone",
-    "out of data",
-    "skipped",
-    "shapes",
-    "order",
-    "unknown",
-)
+GONE, OUT_OF_DATA, SKIPPED, SHAPES, ORDER, UNKNOWN = ("gone", "out of data", "skipped", "shapes", "order", "unknown")
 # Nobody returns from these before everybody has called them.
 _MUTUAL = {
     "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "barrier", "reduce_scatter",

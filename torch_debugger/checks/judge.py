@@ -50,7 +50,7 @@ class Judge:
             if check.last_resort and new:
                 break
             try:
-                new += self._keep(self._hear(check, record))
+                new += self._keep(self._hear(check, record) or ())
             except Exception as error:  # a check's own bug must not cost the user the other verdicts
                 if is_the_scripts(error):
                     raise
@@ -68,7 +68,7 @@ class Judge:
                 self._retire(check, error)
         return new
 
-    def _hear(self, check: Check, record: Record) -> Iterable[Finding]:
+    def _hear(self, check: Check, record: Record) -> Iterable[Finding] | None:
         return check.see(record, self.state)
 
     def _hear_last(self, check: Check) -> Iterable[Finding]:
@@ -256,7 +256,7 @@ class _Across(Judge):
         self._rank = rank
         return self.ask(record)
 
-    def _hear(self, check: Check, record: Record) -> Iterable[Finding]:
+    def _hear(self, check: Check, record: Record) -> Iterable[Finding] | None:
         assert isinstance(check, RankCheck)
         return check.see_rank(self._rank, record, self.ranks)
 

@@ -53,12 +53,7 @@ LARGEST_MISFIT = 2e-3
 _BALANCE = 0.02
 _CLOSE, _FAR = 1e-3, 0.01
 
-RIGHT_USE = {
-    "log-variance": "exp of half",
-    "log-deviation": "exp",
-    "deviation": "as it is",
-    "variance": "square root",
-}
+RIGHT_USE = {"log-variance": "exp of half", "log-deviation": "exp", "deviation": "as it is", "variance": "square root"}
 FORMULAS = {
     "as it is": "{}",
     "half": "0.5 * {}",

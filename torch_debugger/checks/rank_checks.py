@@ -32,16 +32,16 @@ class RankCheck(Check):
     alone: ClassVar[bool] = False  # asked as well about a program of one process, by `see`
 
     @abc.abstractmethod
-    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
+    def see_rank(self, rank: int, record: Any, ranks: RankStates) -> Iterable[Finding] | None:
         """Judge one record of a class named in `reads`, made on this rank. `ranks` already includes it."""
 
     def finish_ranks(self, ranks: RankStates) -> Iterable[Finding]:
         """Judge what only the end of all ranks can tell."""
         return ()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Any, state: RunState) -> Iterable[Finding] | None:
         """One rank by itself tells it nothing."""
-        return ()
+        return None
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         return ()

@@ -50,14 +50,13 @@ class BatchnormStatsDiverge(Check):
         self._last: dict[str, BatchNormLook] = {}
         self._evaluated: set[str] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, PhaseFact):
             if not record.training and not record.grad:
                 self._evaluated.add(record.root)
         elif isinstance(record, BatchNormLook):
             self._first.setdefault(record.name, record)
             self._last[record.name] = record
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         """One finding a model."""

@@ -200,9 +200,8 @@ def _fix(layer: _Layer, last: Rectifier, state: RunState) -> str:
         )
     if not layer.was_alive:
         return (
-            f"It was so before training could do it: check the start values of `{last.source}` (a bias far "
-            "below 0, weights too large) and the scale of its inputs; `nn.init.kaiming_normal_` with bias 0 is "
-            f"safe. {spare}"
+            f"It was so before training could do it: check the start values of `{last.source}` (a bias far below 0, "
+            f"weights too large) and the scale of its inputs; `nn.init.kaiming_normal_` with bias 0 is safe. {spare}"
         )
     rates = [group["lr"] for one in state.optimizers.values() for group in one.groups if "lr" in group]
     rate = f" from {max(rates):g} to {max(rates) / 10:g}" if rates else " by a factor of 10"
@@ -249,13 +248,12 @@ class CollapsedRepresentation(Check):
         self._made = Place()
         self._limit = self.collapsed
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, LossGraph):
             self._made = record.made or record.place
         elif isinstance(record, SampleSpread):
             self._looks.append(record)
             del self._looks[1:-2]
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if len(self._looks) < 3 or self._looks[-1].step < self.first_late_step:

@@ -49,12 +49,11 @@ class DropoutTooHigh(Check):
         self._trained: set[str] = set()
         self._masks: list[DropoutLook] = []
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, PhaseFact) and record.training and record.grad:
             self._trained.add(record.root)
         elif isinstance(record, DropoutLook) and self.highest <= record.share < 1:
             self._masks.append(record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         fallen = fallen_share(state.losses.finite())
@@ -169,9 +168,8 @@ class DropoutOnOutput(LossGraphCheck):
                 "dropout stands behind the last layer."
             ),
             why=(
-                "Dropout makes hidden features work without each other. On the output it deletes the answer "
-                "itself, at random: no weights can make up for that, and what is left is scaled up by "
-                f"{1 / (1 - share):.3g}."
+                "Dropout makes hidden features work without each other. On the output it deletes the answer itself, "
+                f"at random: no weights can make up for that, and what is left is scaled up by {1 / (1 - share):.3g}."
             ),
             fix=(
                 f"Move {name[0].lower() + name[1:]} in front of the last layer, so that the layer's "

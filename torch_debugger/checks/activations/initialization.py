@@ -77,17 +77,16 @@ class BadInitScale(Check):
         self._spread = math.nan
         self._own: HandMadeWeights | None = None
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, HandMadeWeights):
             self._own = record if record.step == 1 else None
-            return ()
+            return
         assert isinstance(record, TensorRows)
         if record.step == 1:
             if record.table.kind == "activation" and record.table.root in state.models:
                 self._signals.setdefault(record.table.root, _read(record, state.models[record.table.root]))
             elif record.table.kind == "parameter" and math.isnan(self._spread):
                 self._spread = relative_spread(record, state)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for root, signal in self._signals.items():
@@ -226,8 +225,7 @@ class ConstantInitSymmetry(Check):
         self._looks: dict[str, list[TwinUnits]] = {}
         self._told: set[str] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, TwinUnits)
+    def see(self, record: TwinUnits, state: RunState) -> Iterable[Finding]:
         looks = self._looks.setdefault(record.optimizer, [])
         looks.append(record)
         del looks[1 : -self.looks_needed]
@@ -273,11 +271,7 @@ class ConstantInitSymmetry(Check):
             where=_constant_init_symmetry_where(last.place, module_of(weight), state),
             first_step=looks[0].step,
             last_step=last.step,
-            evidence={
-                "layers": ", ".join(names[:8]),
-                "count": float(len(names)),
-                "matrices": float(last.matrices),
-            },
+            evidence={"layers": ", ".join(names[:8]), "count": float(len(names)), "matrices": float(last.matrices)},
         )
 
 

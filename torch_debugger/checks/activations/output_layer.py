@@ -178,10 +178,9 @@ class NormAfterOutput(Check):
     def __init__(self) -> None:
         self._graphs: dict[str, LossGraph] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, LossGraph) and self._norm(record) is not None:
             self._graphs.setdefault(record.site, record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         fallen = fallen_share(state.losses.finite())

@@ -48,8 +48,7 @@ class SaturatedSigmoidOrTanh(Check):
         self._free: set[tuple[str, str]] = set()  # seen with a slope: what saturates later was learned
         self._told = False
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, Squasher)
+    def see(self, record: Squasher, state: RunState) -> Iterable[Finding]:
         key = (record.source, record.function)
         if record.saturated < self.saturated_share:
             self._free.add(key)

@@ -275,8 +275,7 @@ class DropLastLosesData(Check):
     # Of the samples; in a fixed order these are never seen. A usual remainder is a few percent.
     lost_share = 0.3
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, LoaderFact)
+    def see(self, record: LoaderFact, state: RunState) -> Iterable[Finding]:
         if not record.drop_last or not record.samples or not record.batch_size or record.length is None:
             return
         samples = record.samples // max(1, record.replicas)  # a DistributedSampler gives the others to other ranks

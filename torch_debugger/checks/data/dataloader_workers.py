@@ -56,9 +56,8 @@ class WorkerRngIdentical(Check):
             severity="warning",
             confidence=0.92,
             message=(
-                f"`{own}` of `{kept.owner}`{at(kept.place)} ({kept.kind}) is copied into each of the "
-                f"{kept.workers} workers of {read_by}: all of them draw the same random numbers"
-                f"{at(kept.drawn)}."
+                f"`{own}` of `{kept.owner}`{at(kept.place)} ({kept.kind}) is copied into each of the {kept.workers} "
+                f"workers of {read_by}: all of them draw the same random numbers{at(kept.drawn)}."
             ),
             why=(
                 "Workers start as copies of the dataset, generator included, and usually anew in every epoch: "
@@ -104,8 +103,7 @@ class SamplesRepeatedByWorkers(Check):
         self._looks: dict[int, list[BatchLook]] = {}
         self._reported: set[int] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, BatchLook)
+    def see(self, record: BatchLook, state: RunState) -> Iterable[Finding]:
         fact = state.loaders.get(record.loader)
         if fact is None or fact.workers < 2 or record.loader in self._reported or record.iteration > 1:
             return
@@ -129,18 +127,16 @@ class SamplesRepeatedByWorkers(Check):
             severity="error",
             confidence=0.96,
             message=(
-                f"Each of the {fact.workers} workers of `{name}`{at(where)} delivers the same samples: the "
-                f"first {len(looks)} batches are {len(looks) // fact.workers} different ones, {fact.workers} "
-                "times each."
+                f"Each of the {fact.workers} workers of `{name}`{at(where)} delivers the same samples: the first "
+                f"{len(looks)} batches are {len(looks) // fact.workers} different ones, {fact.workers} times each."
             ),
             why=(
                 f"A worker has its own copy of `{fact.dataset}`, with the same state. Unless it asks which "
                 "worker it is, it reads, or draws at random, exactly what the others do."
             ),
             fix=(
-                f"In `{fact.dataset}.__iter__` use `info = torch.utils.data.get_worker_info()`: go through "
-                "every `info.num_workers`-th sample from `info.id` on, and seed generators of your own with "
-                "`info.seed`."
+                f"In `{fact.dataset}.__iter__` use `info = torch.utils.data.get_worker_info()`: go through every "
+                "`info.num_workers`-th sample from `info.id` on, and seed generators of your own with `info.seed`."
             ),
             where=where,
             first_step=looks[0].step,

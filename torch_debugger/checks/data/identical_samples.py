@@ -326,9 +326,8 @@ class IdenticalSamples(Check):
                 f"differ, in {len(streak)} batches in a row since step {streak[0].step}."
             ),
             why=(
-                f"`{fact.dataset}` returns the same values for every index: it does not use the index, or it "
-                "returns one tensor that it fills again and again, so that a batch holds the last one many "
-                "times."
+                f"`{fact.dataset}` returns the same values for every index: it does not use the index, or it returns "
+                "one tensor that it fills again and again, so that a batch holds the last one many times."
             ),
             fix=(
                 f"In `{fact.dataset}.__getitem__` read the sample of the index it is given and return a tensor "

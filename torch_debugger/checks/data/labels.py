@@ -149,10 +149,9 @@ class LabelsShuffledApart(Check):
     def __init__(self) -> None:
         self._pairs: list[ShuffledPair] = []
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, ShuffledPair):
             self._pairs.append(record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         fallen = self._fallen(state.losses.finite())

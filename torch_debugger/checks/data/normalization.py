@@ -58,11 +58,9 @@ class InputNotNormalized(Check):
     def __init__(self) -> None:
         self._raw = RawInputs()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, InputLook | TargetLook)
+    def see(self, record: InputLook | TargetLook, state: RunState) -> None:
         if isinstance(record, TargetLook) or record.kind in _KINDS:
             self._raw.see(record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for looks in self._raw.layers():
@@ -86,9 +84,8 @@ class InputNotNormalized(Check):
                 "others, and its gradient is larger by the square of its size."
             ),
             fix=(
-                f"Standardize before the model is called{at(first.call)}: "
-                f"`{argument} = ({argument} - mean) / std` with `mean` and `std` of the training data, "
-                "column by column."
+                f"Standardize before the model is called{at(first.call)}: `{argument} = ({argument} - mean) / std` "
+                "with `mean` and `std` of the training data, column by column."
             ),
             where=first.call,
             first_step=first.step,
@@ -123,10 +120,8 @@ class ImageRange(Check):
     def __init__(self) -> None:
         self._raw = RawInputs()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, InputLook | TargetLook)
+    def see(self, record: InputLook | TargetLook, state: RunState) -> None:
         self._raw.see(record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for looks in self._raw.layers():

@@ -237,9 +237,8 @@ class BatchAxisTakenForTime(Check):
                 f"axis for time, but that is the batch: it runs over the {batch} samples as if they were steps."
             ),
             why=(
-                f"Without `batch_first=True` {look.kind} reads [time, batch, features]. Here it mixes the "
-                f"samples of a batch with each other, and the {steps} steps of a sequence know nothing of each "
-                "other."
+                f"Without `batch_first=True` {look.kind} reads [time, batch, features]. Here it mixes the samples of "
+                f"a batch with each other, and the {steps} steps of a sequence know nothing of each other."
             ),
             fix=(
                 f"Make `{look.layer}`{at(where)} with `batch_first=True`, or give it "

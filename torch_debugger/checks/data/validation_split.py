@@ -78,8 +78,7 @@ class TrainValidationOverlap(Check):
         self._last_trained = 0
         self._reported: set[int] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, BatchLook)
+    def see(self, record: BatchLook, state: RunState) -> Iterable[Finding]:
         if not inputs_of(record):
             return
         if record.trained:
@@ -290,8 +289,7 @@ class AugmentationOnValidation(Check):
         self._trained: set[int] = set()
         self._reported: set[int] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, BatchLook)
+    def see(self, record: BatchLook, state: RunState) -> Iterable[Finding]:
         if record.trained:
             self._trained.add(record.loader)
         fact = state.loaders.get(record.loader)

@@ -70,8 +70,7 @@ class VanishingGradient(Check):
     def __init__(self) -> None:
         self._models: dict[str, _Model] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, TensorRows)
+    def see(self, record: TensorRows, state: RunState) -> Iterable[Finding]:
         if record.table.kind != "parameter":
             return
         model = self._models.setdefault(record.table.root, _Model())  # one table per optimizer
@@ -227,10 +226,10 @@ class ExplodingGradient(Check):
         self._models: dict[str, _ExplodingGradientModel] = {}
         self._reused: set[str] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, ReusedWeight):
             self._reused.add(record.name)
-            return ()
+            return
         assert isinstance(record, TensorRows)
         if record.table.kind == "parameter":
             model = self._models.setdefault(record.table.root, _ExplodingGradientModel())  # one table per optimizer
@@ -239,7 +238,6 @@ class ExplodingGradient(Check):
                 model.layers = layer_rows(record.table, state, self.layers_needed)
                 model.recurrent, model.behind = _recurrent_pair(record.table, state, self._reused)
             self._look(model, record)
-        return ()
 
     def _look(self, model: _ExplodingGradientModel, rows: TensorRows) -> None:
         model.first_step = model.first_step or rows.step

@@ -40,8 +40,7 @@ class LossNotScaled(Check):
     def __init__(self) -> None:
         self._steps: list[int] = []
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ScalerMisuse)
+    def see(self, record: ScalerMisuse, state: RunState) -> Iterable[Finding]:
         if record.fault == "not scaled" and record.scale >= self.smallest_scale:
             self._steps.append(record.step)
             if len(self._steps) >= self.looks_needed:
@@ -93,8 +92,7 @@ class ScaledGradientsInStep(Check):
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ScalerMisuse)
+    def see(self, record: ScalerMisuse, state: RunState) -> Iterable[Finding]:
         if record.fault == "stepped" and record.scale >= self.smallest_scale:
             self._seen.setdefault(record.optimizer, record.step)
             yield self._found(record, self._seen[record.optimizer])
@@ -160,8 +158,7 @@ class ClipBeforeUnscale(Check):
     def __init__(self) -> None:
         self._reported = False
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ScalerMisuse)
+    def see(self, record: ScalerMisuse, state: RunState) -> Iterable[Finding]:
         if self._reported or record.fault != "clipped" or record.scale < self.smallest_scale:
             return
         if not record.limit < self.limit_to_scale * record.scale or record.norm <= record.limit:

@@ -183,8 +183,7 @@ class OutputNotFinite(Check):
     def __init__(self) -> None:
         self._told: set[str] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, NonFiniteOutput)
+    def see(self, record: NonFiniteOutput, state: RunState) -> Iterable[Finding]:
         if record.model in self._told:
             return
         self._told.add(record.model)
@@ -377,9 +376,8 @@ class OverflowAhead(Check):
         return self.finding(
             severity="warning",
             confidence=0.8,
-            message=f"{_WORDS[forecast.kind]} `{forecast.module}` ({forecast.dtype}) {_pace(forecast)}: "
-            f"{left:.1f} bits are left at step {forecast.last[0]:,}, Inf around step "
-            f"{forecast.step:,}.{others}",
+            message=f"{_WORDS[forecast.kind]} `{forecast.module}` ({forecast.dtype}) {_pace(forecast)}: {left:.1f} "
+            f"bits are left at step {forecast.last[0]:,}, Inf around step {forecast.step:,}.{others}",
             why=f"{forecast.dtype} ends at {_number(LARGEST[forecast.dtype])}. The largest value rose steadily "
             f"from {_number(forecast.first[1])} at step {forecast.first[0]:,} to {_number(forecast.last[1])}.",
             fix=_fix(forecast),

@@ -186,11 +186,7 @@ _FAMILIES: dict[Explain, tuple[str, ...]] = {
 }
 _BY_OP = {op: explain for explain, ops in _FAMILIES.items() for op in ops}
 _BEFORE: tuple[Explain, ...] = (arithmetic.explain_masked_row, arithmetic.explain_empty)
-_AFTER: tuple[Explain, ...] = (
-    arithmetic.explain_infinite,
-    arithmetic.explain_overflow,
-    angles.explain_constant,
-)
+_AFTER: tuple[Explain, ...] = (arithmetic.explain_infinite, arithmetic.explain_overflow, angles.explain_constant)
 
 
 def explain_op(origin: Origin) -> tuple[Case, Story]:

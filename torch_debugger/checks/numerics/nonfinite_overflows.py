@@ -51,10 +51,7 @@ def explain_overflow(case: Case) -> Story | None:
 def _in_half(case: Case, reach: float, before: str) -> Story:
     told = [f"{case.name(index)} reaches {_with_headroom(case.operand(index))}" for index in sized(case)[:2]]
     why = f"{before}Of operands this large {case.op} can make {number(reach)}, and float16 ends at 65,504."
-    proof, scaled = (
-        f"because {' and '.join(dict.fromkeys(told))}",
-        _scaled_before(case),
-    )  # h * h has one operand
+    proof, scaled = (f"because {' and '.join(dict.fromkeys(told))}", _scaled_before(case))  # h * h has one operand
     if scaled is not None:
         return Story(proof, why, f"{scaled[0]}: scale before the product, not after.", scaled[1])
     advice, edit = _in_float32(case)

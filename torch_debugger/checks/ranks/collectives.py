@@ -26,7 +26,7 @@ from torch_debugger.checks.hangs import (
     wait_words,
 )
 from torch_debugger.checks.rank_checks import RankCheck, RankStates
-from torch_debugger.records import CollectiveKind, CollectivesFact, Finding, HangFact, Record
+from torch_debugger.records import CollectiveKind, CollectivesFact, Finding, HangFact
 from torch_debugger.records.ranks import ranks_in_words
 
 
@@ -61,9 +61,8 @@ class CollectiveSkipped(HangCheck):
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=f"{callers.capitalize()} {verb(deadlock.waiting)} in {doing_words(fact)} at "
-            f"{spot(fact.place)} for {others}, which never "
-            f"{'comes' if len(deadlock.odd) == 1 else 'come'} there: it is called under "
+            message=f"{callers.capitalize()} {verb(deadlock.waiting)} in {doing_words(fact)} at {spot(fact.place)} "
+            f"for {others}, which never {'comes' if len(deadlock.odd) == 1 else 'come'} there: it is called under "
             f"`{condition.code}` at {spot(condition)}.{scene.others(deadlock.waiting)}",
             why="A collective returns when every rank of its group has called it. Nothing has moved for "
             f"{seconds(fact.still_s)}. {patience(fact)}",
@@ -106,12 +105,10 @@ class CollectivesOutOfOrder(HangCheck):
             severity="error",
             confidence=0.9,
             message=f"{parted.capitalize()} {verb(deadlock.odd)} in {wait_words(odd)}, while "
-            f"{ranks_in_words(deadlock.waiting)} {verb(deadlock.waiting)} in "
-            f"{wait_words(deadlock.first)}: they call collectives in different "
-            f"orders{_numbers(deadlock, scene)}.",
-            why="Collectives are matched by the order in which each rank calls them, and every rank waits "
-            f"for the others to call the same one. Nothing has moved for {seconds(odd.still_s)}. "
-            f"{patience(odd)}",
+            f"{ranks_in_words(deadlock.waiting)} {verb(deadlock.waiting)} in {wait_words(deadlock.first)}: they call "
+            f"collectives in different orders{_numbers(deadlock, scene)}.",
+            why="Collectives are matched by the order in which each rank calls them, and every rank waits for the "
+            f"others to call the same one. Nothing has moved for {seconds(odd.still_s)}. {patience(odd)}",
             fix=f"Make {parted} come to {spot(odd.place)} and {spot(deadlock.first.place)} in the same order "
             "as the others: look for a condition that differs between ranks, or an order (of a set, of "
             "files) that is not fixed." + nccl_advice(odd),
@@ -160,9 +157,8 @@ class CollectiveShapesDiffer(HangCheck):
             severity="error",
             confidence=0.75 if has_left else 0.95,
             message=_left(deadlock, odd) if has_left else _together(deadlock, odd),
-            why="All ranks must give tensors of the same shape and dtype: one that brings less is done "
-            f"while the others wait for the rest. Nothing has moved for {seconds(others.still_s)}. "
-            f"{patience(others)}",
+            why="All ranks must give tensors of the same shape and dtype: one that brings less is done while the "
+            f"others wait for the rest. Nothing has moved for {seconds(others.still_s)}. {patience(others)}",
             fix="Bring the tensors to one shape before the call: pad them to the largest size (all_reduce "
             "the sizes with MAX first), or use all_gather_object for small things.",
             where=others.place if has_left else odd.place,
@@ -186,10 +182,9 @@ def _together(deadlock: Deadlock, odd: HangFact) -> str:
 def _left(deadlock: Deadlock, odd: HangFact) -> str:
     fact, left = deadlock.first, ranks_in_words(deadlock.odd)
     return (
-        f"{ranks_in_words(deadlock.waiting).capitalize()} {verb(deadlock.waiting)} in {wait_words(fact)} "
-        f"with {_shapes(fact.shapes)}, which is collective number {_number(fact):,}; {left} already left "
-        f"that number and {verb(deadlock.odd)} in {wait_words(odd)}: what {left} brought to it had another "
-        "size."
+        f"{ranks_in_words(deadlock.waiting).capitalize()} {verb(deadlock.waiting)} in {wait_words(fact)} with "
+        f"{_shapes(fact.shapes)}, which is collective number {_number(fact):,}; {left} already left that number and "
+        f"{verb(deadlock.odd)} in {wait_words(odd)}: what {left} brought to it had another size."
     )
 
 
@@ -257,11 +252,9 @@ class CollectivesMixedUp(RankCheck):
     def __init__(self) -> None:
         self._groups: dict[_Group, dict[int, _Calls]] = {}
 
-    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
-        assert isinstance(record, CollectivesFact)
+    def see_rank(self, rank: int, record: CollectivesFact, ranks: RankStates) -> None:
         group = self._groups.setdefault((record.group, record.ranks), {})
         group.setdefault(rank, _Calls()).add(record)
-        return ()
 
     def finish_ranks(self, ranks: RankStates) -> Iterable[Finding]:
         if not _ended_by_themselves(ranks):

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.batches import at, line_of, name_of
-from torch_debugger.records import Finding, HeldData, LoaderFact, Record, SharedHandle, WorkerLook
+from torch_debugger.records import Finding, HeldData, LoaderFact, SharedHandle, WorkerLook
 from torch_debugger.records.data import GrownContainer
 
 
@@ -56,8 +56,7 @@ class WorkerMemoryGrows(Check):
     def __init__(self) -> None:
         self._growths: dict[int, dict[int, Growth]] = {}  # by loader and process
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, WorkerLook)
+    def see(self, record: WorkerLook, state: RunState) -> Iterable[Finding]:
         processes = self._growths.setdefault(record.loader, {})
         looks = processes.setdefault(record.pid, Growth()).looks
         looks.append(record)
@@ -151,10 +150,9 @@ class WorkerMemoryGrows(Check):
             confidence=0.9,
             severity="warning" if whole >= self.warned_share * free else "note",
             message=(
-                f"`self.{held.attribute}` of `{loader.dataset}`, a {held.kind} of {held.length} Python "
-                f"objects, is copied bit by bit into each of the {loader.workers} workers of "
-                f"`{name_of(loader)}` as they read it: in worker {most.looks[0].worker}, "
-                f"{_grown(growths, most)}."
+                f"`self.{held.attribute}` of `{loader.dataset}`, a {held.kind} of {held.length} Python objects, is "
+                f"copied bit by bit into each of the {loader.workers} workers of `{name_of(loader)}` as they read it: "
+                f"in worker {most.looks[0].worker}, {_grown(growths, most)}."
             ),
             why=(
                 "A forked worker shares the memory of the training process until it is written to. To read a "
@@ -179,9 +177,8 @@ class WorkerMemoryGrows(Check):
             confidence=0.7,
             severity="warning",
             message=(
-                f"The {loader.workers} workers of `{name_of(loader)}` take more memory with every batch, and "
-                f"it goes on after {self.unknown_passes} passes: in worker {most.looks[0].worker}, "
-                f"{_grown(growths, most)}."
+                f"The {loader.workers} workers of `{name_of(loader)}` take more memory with every batch, and it goes "
+                f"on after {self.unknown_passes} passes: in worker {most.looks[0].worker}, {_grown(growths, most)}."
             ),
             why=(
                 "None of the lists, dictionaries and caches of the dataset grows by as much: something that it "
@@ -256,8 +253,7 @@ class WorkersShareAFileHandle(Check):
     reads = (SharedHandle,)
     explains = ("sample-raises", "unexplained-crash")
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, SharedHandle)
+    def see(self, record: SharedHandle, state: RunState) -> Iterable[Finding]:
         loader = state.loaders.get(record.loader)
         whose = f"`{name_of(loader)}`" if loader is not None else "the loader"
         own = f"self.{record.attribute}"

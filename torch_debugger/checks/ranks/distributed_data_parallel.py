@@ -41,8 +41,7 @@ class DdpBypassed(RankCheck):
         self._found: dict[str, list[SideBySide]] = {"inner": [], "paused": []}
         self._reported = False
 
-    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
-        assert isinstance(record, RankDigest)
+    def see_rank(self, rank: int, record: RankDigest, ranks: RankStates) -> Iterable[Finding]:
         found = self._digests.add(rank, record, ranks)
         if found is None or found.average.kind != "DistributedDataParallel":
             return
@@ -152,8 +151,7 @@ class RanksDriftApart(RankCheck):
         self._before: dict[int, SideBySide] = {}  # by optimizer: the last step with equal weights
         self._apart: dict[int, list[SideBySide]] = {}
 
-    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
-        assert isinstance(record, RankDigest)
+    def see_rank(self, rank: int, record: RankDigest, ranks: RankStates) -> Iterable[Finding]:
         found = self._digests.add(rank, record, ranks)
         if found is None:
             return
@@ -323,15 +321,14 @@ class BatchnormPerRank(RankCheck):
         self._looks: dict[tuple[int, str], list[int]] = {}  # by rank and layer: samples of each look
         self._average: GradientAverage | None = None
 
-    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
+    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> None:
         if isinstance(record, RankDigest):
             average = record.average
             if average is not None and average.kind == "DistributedDataParallel":
                 self._average = average
-            return ()
+            return
         assert isinstance(record, BatchNormLook)
         self._looks.setdefault((rank, record.name), []).append(record.shape[0])
-        return ()
 
     def finish_ranks(self, ranks: RankStates) -> Iterable[Finding]:
         first = min(ranks.states, default=0)
@@ -369,9 +366,5 @@ class BatchnormPerRank(RankCheck):
             where=Place(made.file, made.line, name, made.code),
             first_step=1,
             last_step=step,
-            evidence={
-                "samples": float(samples),
-                "ranks": float(self._average.ranks),
-                "layers": float(len(names)),
-            },
+            evidence={"samples": float(samples), "ranks": float(self._average.ranks), "layers": float(len(names))},
         )

@@ -103,12 +103,7 @@ class TrainingStandsStill(HangCheck):
             where=fact.place,
             first_step=fact.step,
             last_step=fact.step,
-            evidence={
-                "stood still": seconds(fact.still_s),
-                **worker_row(fact),
-                **recorded_rows(fact),
-                **scene.rows(),
-            },
+            evidence={"stood still": seconds(fact.still_s), **worker_row(fact), **recorded_rows(fact), **scene.rows()},
         )
 
 
@@ -148,9 +143,8 @@ class WorkerDeadlocked(HangCheck):
             message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for batch "
             f"{fact.batches + 1:,} of the loader at {spot(fact.place)}: {worker.who} waits for a "
             f"lock in {code}{spot(line)} and computes nothing.{scene.others({rank})}",
-            why="A forked worker gets a copy of every lock as it was at the moment of the fork, and none of "
-            "the threads that would release it: a lock that was held then is held there for ever. "
-            f"{patience(fact)}",
+            why="A forked worker gets a copy of every lock as it was at the moment of the fork, and none of the "
+            f"threads that would release it: a lock that was held then is held there for ever. {patience(fact)}",
             fix="Do not let a forked worker use a lock of the training process: make it in the worker "
             "(worker_init_fn, or on first use), do not hold it while the loader is started, or pass "
             'multiprocessing_context="spawn" to the DataLoader.',
@@ -277,9 +271,8 @@ class StalledRead(HangCheck):
             f"{fact.step:,}: {who} {_waits(reader)} at {spot(line)}.{scene.others({rank})}",
             why=f"The kernel shows it in {reader.wait or 'a read'}{_of(reader)}, and nothing has come. "
             f"{patience(fact)}",
-            fix="Find out who should write there, and whether that program still runs. Give the read a "
-            "timeout (requests.get(..., timeout=30), socket.settimeout, select), so that silence "
-            "becomes an error.",
+            fix="Find out who should write there, and whether that program still runs. Give the read a timeout "
+            "(requests.get(..., timeout=30), socket.settimeout, select), so that silence becomes an error.",
             where=line,
             first_step=fact.step,
             last_step=fact.step,

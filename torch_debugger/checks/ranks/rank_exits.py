@@ -76,10 +76,9 @@ class RankKilled(RankCheck):
     def __init__(self) -> None:
         self._last: dict[int, CollectivesFact] = {}  # by rank: told before the call is made
 
-    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
+    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> None:
         if isinstance(record, CollectivesFact):
             self._last[rank] = record
-        return ()  # which one was the first is known when all have ended
 
     def finish_ranks(self, ranks: RankStates) -> Iterable[Finding]:
         failed = ranks.failed()
@@ -277,9 +276,8 @@ class RankGone(HangCheck):
             confidence=0.9,
             message=f"Rank {first} {scene.end_words(first)}{at}{said}, and the others wait for "
             f"it.{scene.others(deadlock.odd)}",
-            why="A collective returns when every rank of its group has called it, and "
-            f"{ranks_in_words(deadlock.odd)} never will. Nothing has moved for {seconds(fact.still_s)}. "
-            f"{patience(fact)}",
+            why=f"A collective returns when every rank of its group has called it, and {ranks_in_words(deadlock.odd)} "
+            f"never will. Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}",
             fix=self._fix(first, fact, has_failed=scene.has_failed(first)),
             where=line,
             first_step=fact.step,

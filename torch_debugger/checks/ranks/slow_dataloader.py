@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.batches import at, line_of, name_of
 from torch_debugger.checks.step_time import LEAST_GAIN, WARNED_GAIN, hot_lines, milliseconds, severity_of
-from torch_debugger.records import Finding, LoaderFact, Record, StalledBatch, WorkerTimes
+from torch_debugger.records import Finding, LoaderFact, StalledBatch, WorkerTimes
 from torch_debugger.records.data import SampleSeen, WorkerTime
 
 
@@ -50,8 +50,7 @@ class SlowWorker(Check):
     def __init__(self) -> None:
         self._last: dict[int, WorkerTimes] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, WorkerTimes)
+    def see(self, record: WorkerTimes, state: RunState) -> Iterable[Finding]:
         self._last[record.loader] = record
         if record.elapsed_s >= self.settled_s:
             yield from self._judge(record, state)
@@ -107,11 +106,10 @@ class SlowWorker(Check):
                 f"the slowest.{_line(worst)}"
             ),
             fix=(
-                f"Find out what is different there for worker {worst.worker}: its files, its host, its part of "
-                "the data. Give every worker the same work, for instance many small shards dealt out with "
+                f"Find out what is different there for worker {worst.worker}: its files, its host, its part of the "
+                "data. Give every worker the same work, for instance many small shards dealt out with "
                 "`shards[info.id::info.num_workers]`; or pass `in_order=False` to the DataLoader (torch 2.6 or "
-                f"newer), where the order of batches does not matter. About {gain:.0%} of the time can be "
-                "saved."
+                f"newer), where the order of batches does not matter. About {gain:.0%} of the time can be saved."
             ),
             where=where,
             first_step=1,
@@ -171,11 +169,7 @@ class SlowSample(Check):
     name = "slow-sample"
     title = "the training stands still for single samples"
     reads = (StalledBatch,)
-    explains = (
-        "too-few-workers",
-        "data-loaded-in-the-training-process",
-        "slow-sample-line",
-    )
+    explains = ("too-few-workers", "data-loaded-in-the-training-process", "slow-sample-line")
 
     # Of the wait, at one sample: else the whole batch was slow, as it is when a disk is busy.
     sample_share = 0.6
@@ -186,8 +180,7 @@ class SlowSample(Check):
     def __init__(self) -> None:
         self._stalls: dict[int, list[StalledBatch]] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, StalledBatch)
+    def see(self, record: StalledBatch, state: RunState) -> Iterable[Finding]:
         sample = record.sample
         if sample is None or sample.seconds < self.sample_share * record.waited_s:
             return
@@ -213,12 +206,7 @@ class SlowSample(Check):
             yield self._told(stalls, loader, gain, worst, sample)
 
     def _told(
-        self,
-        stalls: Sequence[StalledBatch],
-        loader: LoaderFact,
-        gain: float,
-        worst: StalledBatch,
-        sample: SampleSeen,
+        self, stalls: Sequence[StalledBatch], loader: LoaderFact, gain: float, worst: StalledBatch, sample: SampleSeen
     ) -> Finding:
         again = _passes_of(stalls, sample.index)
         certain = len(again) > 1 or len(stalls) >= self.enough

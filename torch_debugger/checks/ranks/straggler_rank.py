@@ -11,7 +11,7 @@ from typing import NamedTuple
 from torch_debugger.checks.batches import at
 from torch_debugger.checks.rank_checks import RankCheck, RankStates
 from torch_debugger.checks.step_time import LEAST_SAMPLES, HotLine, hot_lines, milliseconds, share_where
-from torch_debugger.records import Finding, Place, Record, SampledStacks, Scalars, StackNode
+from torch_debugger.records import Finding, Place, SampledStacks, Scalars, StackNode
 
 _TRAINING = "training"
 _DOES = {
@@ -75,11 +75,9 @@ class StragglerRank(RankCheck):
     def __init__(self) -> None:
         self._paces: dict[int, Pace] = {}
 
-    def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
-        assert isinstance(record, Scalars)
+    def see_rank(self, rank: int, record: Scalars, ranks: RankStates) -> None:
         if record.step >= self.first_step:
             self._paces.setdefault(rank, Pace()).add(record.step, record.values)
-        return ()
 
     def finish_ranks(self, ranks: RankStates) -> Iterable[Finding]:
         stacks = {rank: state.sampled.get(_TRAINING) for rank, state in ranks.states.items()}
@@ -120,12 +118,7 @@ class StragglerRank(RankCheck):
         return slow if enough and works[slow].own_s >= self.slower * usual_s else None
 
     def _tell(
-        self,
-        slow: int,
-        works: dict[int, Work],
-        known: dict[int, SampledStacks],
-        last_step: int,
-        training: Place,
+        self, slow: int, works: dict[int, Work], known: dict[int, SampledStacks], last_step: int, training: Place
     ) -> Finding:
         work, excess_s = works[slow], _excess_s(slow, works)
         part = _part_of(slow, works)

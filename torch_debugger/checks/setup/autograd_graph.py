@@ -58,12 +58,11 @@ class GraphCut(Check):
         self._unreached = UnreachedParts()
         self._loads = 0
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, CheckpointLoad):
             self._loads += 1
         else:
             self._unreached.see(record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         seen = self._unreached
@@ -145,9 +144,8 @@ class UnusedParameters(Check):
     def __init__(self) -> None:
         self._unreached = UnreachedParts()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         self._unreached.see(record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         seen = self._unreached
@@ -163,9 +161,8 @@ class UnusedParameters(Check):
             confidence=0.95 if twice else 0.9 if part.reason == "never read" else 0.85,
             message=f"{size(part, others)} {_what(part, name)}, so it is never trained and changes no output.",
             why=(
-                f"A layer takes part in the model only where `forward` uses its result. {_where_made(part)}"
-                "The optimizer holds it, and no gradient has reached it in "
-                f"{self._unreached.looks} looks."
+                f"A layer takes part in the model only where `forward` uses its result. {_where_made(part)}The "
+                f"optimizer holds it, and no gradient has reached it in {self._unreached.looks} looks."
             ),
             fix=_unused_parameters_fix(part, name),
             where=Place(part.cut.file, part.cut.line, part.part, part.cut.code),
@@ -239,8 +236,7 @@ class DataWriteBeforeBackward(Check):
     def __init__(self) -> None:
         self._looks: dict[Place, list[DataWritten]] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, DataWritten)
+    def see(self, record: DataWritten, state: RunState) -> Iterable[Finding]:
         looks = self._looks.setdefault(record.place, [])
         looks.append(record)
         if len({look.step for look in looks}) >= self.looks_needed:
@@ -262,9 +258,8 @@ class DataWriteBeforeBackward(Check):
                 f"{changed}: the gradients belong to other values than the loss."
             ),
             why=(
-                "Backward computes with the values that the forward used, and reads them from the tensors "
-                "themselves. A write through `.data` changes them unseen: it is counted by no version, so "
-                "autograd cannot refuse."
+                "Backward computes with the values that the forward used, and reads them from the tensors themselves. "
+                "A write through `.data` changes them unseen: it is counted by no version, so autograd cannot refuse."
             ),
             fix=(
                 f"Move `{fact.place.code or fact.name}` behind the optimizer's step(), and write under `with "
@@ -316,8 +311,7 @@ class GradEnabledInValidation(Check):
         self._wasted = 0
         self._reported = False
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, PassFact)
+    def see(self, record: PassFact, state: RunState) -> Iterable[Finding]:
         if not self._validations.see(record):
             self._training += record.batches
             return
@@ -340,9 +334,8 @@ class GradEnabledInValidation(Check):
             severity="warning" if share >= self.warned_share else "note",
             confidence=0.93,
             message=(
-                f"Validation runs with autograd on: all {record.batches} batches of the loop"
-                f"{at_line(record.place)} built a graph of `{calls.root}` that no backward() used, since step "
-                f"{self._first}."
+                f"Validation runs with autograd on: all {record.batches} batches of the loop{at_line(record.place)} "
+                f"built a graph of `{calls.root}` that no backward() used, since step {self._first}."
             ),
             why=(
                 "With autograd on every layer keeps what a backward pass would need. That takes the memory of "

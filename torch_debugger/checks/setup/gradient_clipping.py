@@ -37,8 +37,7 @@ class ClipAfterStep(Check):
         self._late: dict[str, list[ClipFact]] = {}
         self._in_time: set[str] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ClipFact)
+    def see(self, record: ClipFact, state: RunState) -> Iterable[Finding]:
         if not record.late:
             self._in_time.add(record.optimizer)
         elif not math.isinf(record.limit):
@@ -108,7 +107,7 @@ class ClipAlwaysActive(Check):
         self._updates = UpdateSizes()
         self._cleared: set[str] = set()  # optimizers with a look that was not clipped by much
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, TensorRows):
             self._updates.see(record)
         elif isinstance(record, ClipFact) and not record.late:
@@ -116,7 +115,6 @@ class ClipAlwaysActive(Check):
                 self._clips.setdefault(record.optimizer, []).append(record)
             else:
                 self._cleared.add(record.optimizer)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         ratios = self._updates.ratios
@@ -149,12 +147,7 @@ class ClipAlwaysActive(Check):
             where=last.place,
             first_step=clips[0].step,
             last_step=last.step,
-            evidence={
-                "limit": last.limit,
-                "usual_norm": usual,
-                "update_ratio": moved,
-                "looks": float(len(clips)),
-            },
+            evidence={"limit": last.limit, "usual_norm": usual, "update_ratio": moved, "looks": float(len(clips))},
         )
 
 

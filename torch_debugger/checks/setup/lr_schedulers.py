@@ -38,10 +38,8 @@ class SchedulerNeverStepped(Check):
     def __init__(self) -> None:
         self._schedules = Schedules()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, SchedulerLook)
+    def see(self, record: SchedulerLook, state: RunState) -> None:
         self._schedules.see(record, state)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if state.end is None or state.end.outcome != "finished":
@@ -114,8 +112,7 @@ class SchedulerBeforeOptimizer(Check):
     def __init__(self) -> None:
         self._schedules = Schedules()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, SchedulerLook)
+    def see(self, record: SchedulerLook, state: RunState) -> Iterable[Finding]:
         schedule = self._schedules.see(record, state)
         if schedule is not None and len(schedule.looks) == 2 and self._is_early(schedule):
             yield self._found(schedule)
@@ -133,8 +130,7 @@ class SchedulerBeforeOptimizer(Check):
             severity="warning",
             confidence=0.93,
             message=(
-                f"`{call.code}`{at_line(call)} comes before "
-                f"`{first.optimizer}.step()`{at_line(first.update)}: the "
+                f"`{call.code}`{at_line(call)} comes before `{first.optimizer}.step()`{at_line(first.update)}: the "
                 f"first update already used {first.rate:g}, the second learning rate of {schedule.fact.kind}."
             ),
             why="The first step() of a scheduler ends its first period; before any update that period is lost.",
@@ -184,8 +180,7 @@ class SchedulerSteppedPerBatch(Check):
         self._schedules = Schedules()
         self._reported: set[int] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, SchedulerLook)
+    def see(self, record: SchedulerLook, state: RunState) -> Iterable[Finding]:
         schedule = self._schedules.see(record, state)
         if schedule is None or record.number in self._reported or schedule.per_update < self.per_update:
             return
@@ -273,12 +268,11 @@ class SchedulerTotalMismatch(Check):
         self._schedules = Schedules()
         self._lengths: set[int] = set()  # batches in an epoch, of all loaders
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, LoaderFact):
             self._lengths.add(record.length or 0)
         elif isinstance(record, SchedulerLook):
             self._schedules.see(record, state)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if state.end is None or state.end.outcome != "finished":

@@ -144,8 +144,7 @@ class ParameterNotRegistered(Check):
     def __init__(self) -> None:
         self._last: dict[str, PlainTensor] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, PlainTensor)
+    def see(self, record: PlainTensor, state: RunState) -> Iterable[Finding]:
         if not record.trained:
             return
         name = f"{record.owner}.{record.attribute}"
@@ -173,9 +172,8 @@ class ParameterNotRegistered(Check):
                 f"no optimizer holds it, and it has kept its first values until step {step}."
             ),
             why=(
-                "A module knows only attributes that are nn.Parameter objects, not what lies in a list. "
-                "parameters(), and with it the optimizer, state_dict() and to(device) leave all other tensors "
-                "out."
+                "A module knows only attributes that are nn.Parameter objects, not what lies in a list. parameters(), "
+                "and with it the optimizer, state_dict() and to(device) leave all other tensors out."
             ),
             fix=_fix(record),
             where=dataclasses.replace(record.place, module=name),
@@ -231,11 +229,9 @@ class BufferNotRegistered(Check):
     def __init__(self) -> None:
         self._last: dict[str, PlainTensor] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, PlainTensor)
+    def see(self, record: PlainTensor, state: RunState) -> None:
         if record.update and not record.trained:
             self._last[f"{record.owner}.{record.attribute}"] = record
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for name, record in self._last.items():
@@ -300,8 +296,7 @@ class ParameterCreatedInForward(Check):
     reads = (FreshParameter,)
     explains = ("parameter-replaced", "parameters-not-in-optimizer", "module-in-python-list", "lr-too-high")
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, FreshParameter)
+    def see(self, record: FreshParameter, state: RunState) -> Iterable[Finding]:
         return [
             self.finding(
                 severity="error",

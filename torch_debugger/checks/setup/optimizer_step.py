@@ -94,11 +94,7 @@ class BackwardMissing(Check):
             where=named or cycle.place,
             first_step=streak.first_step,
             last_step=max(cycle.step, state.step),
-            evidence={
-                "optimizer": cycle.optimizer,
-                "gradients": cycle.gradients,
-                "streak": float(streak.length),
-            },
+            evidence={"optimizer": cycle.optimizer, "gradients": cycle.gradients, "streak": float(streak.length)},
             edit=_edit(named, f"{named.code}()") if named else _edit(cycle.place, _before_step(cycle, loss)),
         )
 
@@ -149,10 +145,8 @@ class OptimizerStepMissing(Check):
     def __init__(self) -> None:
         self._idle: dict[str, IdleOptimizer] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, IdleOptimizer)
+    def see(self, record: IdleOptimizer, state: RunState) -> None:
         self._idle[record.optimizer] = record
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         complete = state.end is not None and state.end.outcome == "finished"
@@ -249,8 +243,7 @@ class MomentumOutOfRange(Check):
     def __init__(self) -> None:
         self._reported: set[str] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, OptimizerFact)
+    def see(self, record: OptimizerFact, state: RunState) -> Iterable[Finding]:
         for group in record.groups:
             story = self._story(group, record)
             if story is not None and record.name not in self._reported:

@@ -8,16 +8,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.optimization import Streak, Streaks, call_at, line_of
-from torch_debugger.records import (
-    Edit,
-    Finding,
-    OptimizerFact,
-    Place,
-    Record,
-    ReplacedParameter,
-    StepCycle,
-    UntiedWeights,
-)
+from torch_debugger.records import Edit, Finding, OptimizerFact, Place, ReplacedParameter, StepCycle, UntiedWeights
 
 
 class OptimizerHoldsStaleParameters(Check):
@@ -49,8 +40,7 @@ class OptimizerHoldsStaleParameters(Check):
     def __init__(self) -> None:
         self._streaks = Streaks()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, StepCycle)
+    def see(self, record: StepCycle, state: RunState) -> Iterable[Finding]:
         if self._streaks.count(record, bool(record.twin)) == self.sampled_steps:
             yield self._judge(self._streaks.of(record.optimizer), state)
 
@@ -66,9 +56,8 @@ class OptimizerHoldsStaleParameters(Check):
             severity="error",
             confidence=0.95,
             message=(
-                f"{maker} holds the parameters of another object than `{cycle.twin}`: since step "
-                f"{streak.first_step} backward() has given gradients to `{cycle.twin}`, and none to what the "
-                "optimizer moves."
+                f"{maker} holds the parameters of another object than `{cycle.twin}`: since step {streak.first_step} "
+                f"backward() has given gradients to `{cycle.twin}`, and none to what the optimizer moves."
             ),
             why=(
                 "An optimizer holds the very parameters it was given. A model that is built, copied or loaded "
@@ -119,17 +108,11 @@ class ParameterReplaced(Check):
     name = "parameter-replaced"
     title = "a parameter is replaced by a new object while it trains"
     reads = (ReplacedParameter,)
-    explains = (
-        "parameters-not-in-optimizer",
-        "unused-parameters",
-        "optimizer-holds-stale-parameters",
-        "graph-cut",
-    )
+    explains = ("parameters-not-in-optimizer", "unused-parameters", "optimizer-holds-stale-parameters", "graph-cut")
 
     looks_needed = 2  # the first may be the one change that a new optimizer follows
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ReplacedParameter)
+    def see(self, record: ReplacedParameter, state: RunState) -> Iterable[Finding]:
         if record.looks == self.looks_needed:
             yield self._judge(record)
 
@@ -204,8 +187,7 @@ class WeightTyingBroken(Check):
     title = "weights that should be shared are two"
     reads = (UntiedWeights,)
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, UntiedWeights)
+    def see(self, record: UntiedWeights, state: RunState) -> Iterable[Finding]:
         copied = record.how == "copied"
         sharing = _sharing(record)
         yield self.finding(

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.optimization import line_of
-from torch_debugger.records import CheckpointLoad, Edit, Finding, Record, SavedTensor
+from torch_debugger.records import CheckpointLoad, Edit, Finding, SavedTensor
 
 
 class CheckpointDoesNotMatch(Check):
@@ -34,8 +34,7 @@ class CheckpointDoesNotMatch(Check):
     reads = (CheckpointLoad,)
     explains = ("frozen-at-random",)
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, CheckpointLoad)
+    def see(self, record: CheckpointLoad, state: RunState) -> Iterable[Finding]:
         if record.wanted and not record.loaded:
             # Nothing at all may be given on purpose, where a part of a checkpoint is optional.
             yield self._judge(record, record.wanted, 0.97 if record.unexpected else 0.7)
@@ -139,8 +138,7 @@ class BestWeightsNotCopied(Check):
     # Loading a model's own state before any training is a way to check names, and harmless.
     steps_before = 2
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, CheckpointLoad)
+    def see(self, record: CheckpointLoad, state: RunState) -> Iterable[Finding]:
         if record.kept and record.own == record.wanted > 0 and record.step > self.steps_before:
             yield self._judge(record)
 

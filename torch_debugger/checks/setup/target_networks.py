@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.models import is_follower
 from torch_debugger.checks.optimization import at_line
-from torch_debugger.records import CopyLook, Finding, Place, Record
+from torch_debugger.records import CopyLook, Finding, Place
 
 
 class EmaNeverUpdated(Check):
@@ -40,10 +40,8 @@ class EmaNeverUpdated(Check):
     def __init__(self) -> None:
         self._last: dict[str, CopyLook] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, CopyLook)
+    def see(self, record: CopyLook, state: RunState) -> None:
         self._last[record.name] = record
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if state.end is None or state.end.outcome != "finished":
@@ -119,8 +117,7 @@ class GradientThroughTargetNetwork(Check):
     def __init__(self) -> None:
         self._reached: dict[str, list[CopyLook]] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, CopyLook)
+    def see(self, record: CopyLook, state: RunState) -> Iterable[Finding]:
         written = record.loads or record.walks or (record.changed and not record.held)
         if record.gradient and written and is_follower(record):
             looks = self._reached.setdefault(record.name, [])
@@ -139,9 +136,8 @@ class GradientThroughTargetNetwork(Check):
                 f"the script keeps up to date itself{_by(last)}; seen since step {first.step}."
             ),
             why=(
-                "A target is meant to stand still while the prediction moves towards it. With the graph left "
-                "on, backward() also computes how the target should move, and an optimizer that holds it "
-                "moves it."
+                "A target is meant to stand still while the prediction moves towards it. With the graph left on, "
+                "backward() also computes how the target should move, and an optimizer that holds it moves it."
             ),
             fix=_gradient_through_target_network_fix(last),
             where=_where(last),

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.call_edits import as_buffer, as_module_list, assigned, made_on, maker, names_in, with_device
-from torch_debugger.records import Edit, Finding, LocalTensor, Place, Record, Rehearsal
+from torch_debugger.records import Edit, Finding, LocalTensor, Place, Rehearsal
 
 
 class TensorOnWrongDevice(Check):
@@ -47,8 +47,7 @@ class TensorOnWrongDevice(Check):
     def __init__(self) -> None:
         self._told: set[tuple[str | None, int | None]] = set()  # files and lines
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, Rehearsal)
+    def see(self, record: Rehearsal, state: RunState) -> Iterable[Finding]:
         named = state.run is not None and state.run.names_accelerator
         if record.outcome != "mismatch" or not named:
             return

@@ -55,8 +55,7 @@ class EvalModeInTraining(Check):
         self._streaks: dict[str, _Streak] = {}
         self._reported: set[str] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ModeLook)
+    def see(self, record: ModeLook, state: RunState) -> Iterable[Finding]:
         streak = self._streaks.setdefault(record.root, _Streak())
         self._count(streak, record)
         enough = streak.looks >= self.looks_needed and streak.updates >= self.updates_needed
@@ -158,8 +157,7 @@ class TrainModeInValidation(Check):
         self._evaluated: set[str] = set()
         self._reported: set[str] = set()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, PassFact)
+    def see(self, record: PassFact, state: RunState) -> Iterable[Finding]:
         self._evaluated |= {calls.root for calls in record.calls if calls.eval_only or calls.eval_grad}
         if not self._validations.see(record):
             return
@@ -185,9 +183,8 @@ class TrainModeInValidation(Check):
             severity="error",
             confidence=0.93,
             message=(
-                f"`{calls.root}` is validated in training mode: {layers} of it acted in all "
-                f"{record.batches} batches of the loop{at_line(record.place)}, since step "
-                f"{self._first[calls.root]}."
+                f"`{calls.root}` is validated in training mode: {layers} of it acted in all {record.batches} batches "
+                f"of the loop{at_line(record.place)}, since step {self._first[calls.root]}."
             ),
             why=(
                 "In training mode dropout removes values at random, and batch norm uses the statistics of the "
@@ -246,7 +243,7 @@ class TeacherInTrainMode(Check):
         self._looks: dict[str, list[QuietModel]] = {}  # in a row, with dropout or batch norm on
         self._moved: dict[str, int] = {}  # how often a model began to move
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, QuietModel):
             looks = self._looks.setdefault(record.name, [])
             if record.moves and looks:
@@ -255,7 +252,6 @@ class TeacherInTrainMode(Check):
                 looks.clear()
             else:
                 looks.append(record)
-        return ()
 
     def finish(self, state: RunState) -> Iterator[Finding]:
         """What rests for a while, as one side of a game does, may move again: only the end can tell."""
@@ -285,11 +281,7 @@ class TeacherInTrainMode(Check):
             where=where,
             first_step=first.step,
             last_step=max(last.step, state.step),
-            evidence={
-                "dropouts": float(first.dropouts),
-                "batch_norms": float(first.norms),
-                "looks": float(len(looks)),
-            },
+            evidence={"dropouts": float(first.dropouts), "batch_norms": float(first.norms), "looks": float(len(looks))},
         )
 
 

@@ -56,8 +56,7 @@ class MissingZeroGrad(Check):
     def __init__(self) -> None:
         self._streaks: dict[str, _Streak] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, CarriedGradient)
+    def see(self, record: CarriedGradient, state: RunState) -> Iterable[Finding]:
         streak = self._streaks.setdefault(record.optimizer, _Streak())
         self._count(streak, record)
         return [self._judge(streak, record)] if streak.length == self._needed(streak) else ()
@@ -151,8 +150,7 @@ class ZeroGradBeforeStep(Check):
     def __init__(self) -> None:
         self._streaks = Streaks()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, StepCycle)
+    def see(self, record: StepCycle, state: RunState) -> Iterable[Finding]:
         wrong = bool(record.cleared) and record.backwards > 0 and record.gradients in ("none", "zero")
         if self._streaks.count(record, wrong) == self.sampled_steps:
             yield self._judge(self._streaks.of(record.optimizer), state)
@@ -177,9 +175,8 @@ class ZeroGradBeforeStep(Check):
                 f"the weights. This was so on {streak.length} sampled steps in a row."
             ),
             fix=(
-                f"Move `{clear}`{line_of(cycle.cleared)} before "
-                f"{call_at(cycle.backward, 'backward()')}, or after the step; "
-                "remove it where they are cleared there already."
+                f"Move `{clear}`{line_of(cycle.cleared)} before {call_at(cycle.backward, 'backward()')}, or after the "
+                "step; remove it where they are cleared there already."
             ),
             where=cycle.cleared,
             first_step=streak.first_step,
@@ -231,7 +228,7 @@ class AccumulationNotScaled(Check):
         self._cycles: dict[str, list[StepCycle]] = {}  # of each length, the first ones and the last
         self._undivided: bool | None = None
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, StepCycle):
             cycles = self._cycles.setdefault(record.optimizer, [])
             alike = [each for each in cycles if each.backwards == record.backwards]
@@ -242,7 +239,6 @@ class AccumulationNotScaled(Check):
             end = record.nodes[0]
             mean = end.op in self.means and end.saved.get("reduction", "mean") == "mean"
             self._undivided = mean and self._undivided is not False
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         points = state.losses.finite()

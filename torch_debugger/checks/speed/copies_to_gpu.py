@@ -49,8 +49,7 @@ class UnpinnedCopy(Check):
     # In a step: small copies are over before anything could wait for them.
     least_bytes = 1_000_000
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ProfileFact)
+    def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
         slow = [copy for copy in record.copies if copy.way == "host to device" and not copy.pinned]
         slow = [copy for copy in slow if copy.size_bytes >= self.least_bytes * record.steps]
         if not slow or state.speed is None:
@@ -66,13 +65,7 @@ class UnpinnedCopy(Check):
             yield self._judge(record, state, slow, severity, gain, saved_s)
 
     def _judge(
-        self,
-        record: ProfileFact,
-        state: RunState,
-        slow: list[CopyTime],
-        severity: str,
-        gain: float,
-        saved_s: float,
+        self, record: ProfileFact, state: RunState, slow: list[CopyTime], severity: str, gain: float, saved_s: float
     ) -> Finding:
         dearest = max(slow, key=lambda copy: copy.device_s)
         copied_s, size_bytes = sum(copy.device_s for copy in slow), sum(copy.size_bytes for copy in slow)
@@ -82,10 +75,9 @@ class UnpinnedCopy(Check):
             severity=severity,
             confidence=0.85,
             message=(
-                f"`{dearest.place.code or 'a copy'}` brings {each(size_bytes, record) / 1e6:.3g} MB a step "
-                f"to the device out of unpinned memory: {milliseconds(each(copied_s, record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step, at "
-                f"{size_bytes / copied_s / 1e9:.2g} GB/s."
+                f"`{dearest.place.code or 'a copy'}` brings {each(size_bytes, record) / 1e6:.3g} MB a step to the "
+                f"device out of unpinned memory: {milliseconds(each(copied_s, record))} of the "
+                f"{milliseconds(each(plain_s(record), record))} of a step, at {size_bytes / copied_s / 1e9:.2g} GB/s."
             ),
             why=(
                 "The device reads pinned memory by itself while the host goes on. Ordinary memory has to be "

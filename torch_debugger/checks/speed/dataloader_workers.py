@@ -16,7 +16,7 @@ from torch_debugger.checks.data_loading import (
     words_of_line,
 )
 from torch_debugger.checks.step_time import LEAST_GAIN, WARNED_GAIN, milliseconds, severity_of
-from torch_debugger.records import Finding, LoaderFact, LoadingTime, Record
+from torch_debugger.records import Finding, LoaderFact, LoadingTime
 
 
 class DataLoadedInTheTrainingProcess(LoadingCheck):
@@ -199,8 +199,7 @@ class TooFewWorkers(LoadingCheck):
                 "wait, for a disk, a network or the like."
                 if idle >= 0.3
                 else f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and the "
-                f"training and they use {loading.cores_used:.1f} of {cores_in_words(loading.cores)}: some are "
-                "left."
+                f"training and they use {loading.cores_used:.1f} of {cores_in_words(loading.cores)}: some are left."
             ),
             fix=(
                 f"Pass `num_workers={workers}`{at(loading.where)}. A batch should then take about "
@@ -290,8 +289,7 @@ class WorkersStartedEachPass(Check):
     # A start and an end of workers costs at least that; shorter ones are no reason for an edit.
     least_s = 0.02
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, LoadingTime)
+    def see(self, record: LoadingTime, state: RunState) -> Iterable[Finding]:
         fact = state.loaders.get(record.loader)
         if fact is None or not fact.workers or fact.persistent or record.passes < self.least_passes:
             return
@@ -309,9 +307,8 @@ class WorkersStartedEachPass(Check):
             confidence=0.9,
             message=(
                 f"`{name_of(fact)}`{at(where)} starts its {fact.workers} workers again for every pass: "
-                f"{milliseconds(time.opening_s)} until the first batch is there and "
-                f"{milliseconds(time.closing_s)} until they have ended, in each of {time.passes + 1} passes, "
-                f"which come every {milliseconds(each_s)}."
+                f"{milliseconds(time.opening_s)} until the first batch is there and {milliseconds(time.closing_s)} "
+                f"until they have ended, in each of {time.passes + 1} passes, which come every {milliseconds(each_s)}."
             ),
             why=(
                 "Without persistent_workers the processes that load are made anew by each `for` over the "

@@ -68,10 +68,9 @@ class SlowSampleLine(LoadingCheck):
                 f"{milliseconds(line_s)} a batch{each}."
             ),
             why=(
-                f"{loading.named} makes its batches in the training process, and this line is most of that "
-                f"work. Workers alone would not hide it on {cores_in_words(loading.cores)}: a batch would "
-                f"still take about {milliseconds(left_s)}, of which training on it takes "
-                f"{milliseconds(loading.rest_s)}."
+                f"{loading.named} makes its batches in the training process, and this line is most of that work. "
+                f"Workers alone would not hide it on {cores_in_words(loading.cores)}: a batch would still take about "
+                f"{milliseconds(left_s)}, of which training on it takes {milliseconds(loading.rest_s)}."
             ),
             fix=(
                 f"Make this line cheaper. If it gives the same result for a sample each time, do it once, "
@@ -154,9 +153,8 @@ class SamplesConvertedEachTime(LoadingCheck):
                 "indexing a tensor that is there, and is done again for every sample of every epoch."
             ),
             fix=(
-                f"Convert once, at the end of `__init__`: {' and '.join(each.once for each in dear)}. Here, "
-                f"write {_instead(dear)}. Expected: {milliseconds(saved_s)} less for each batch, {gain:.0%} of "
-                "the time."
+                f"Convert once, at the end of `__init__`: {' and '.join(each.once for each in dear)}. Here, write "
+                f"{_instead(dear)}. Expected: {milliseconds(saved_s)} less for each batch, {gain:.0%} of the time."
             ),
             where=first.line.place,
             first_step=1,

@@ -48,8 +48,7 @@ class DeviceWaitedForEachStep(Check):
     # Lost in a step: below, the clock of a busy host tells nothing.
     least_lost_s = 0.0003
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ProfileFact)
+    def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
         lines = _by_line(record)
         steady = {place: syncs for place, syncs in lines.items() if self._is_steady(syncs, record)}
         lost_s = min(idle_s(record), sum(_lost_s(syncs) for syncs in steady.values()))
@@ -80,9 +79,8 @@ class DeviceWaitedForEachStep(Check):
                 f"of a step.{others}"
             ),
             why=(
-                "The host puts work into the device's queue ahead of time. When it needs a number from "
-                "there, the queue has to run empty first, and what the host does next happens while the "
-                "device stands still."
+                "The host puts work into the device's queue ahead of time. When it needs a number from there, the "
+                "queue has to run empty first, and what the host does next happens while the device stands still."
             ),
             fix=f"{_remedy(worst, edit)}. That saves up to {100 * gain:.0f} % of a step.",
             where=place,
@@ -203,8 +201,7 @@ class LaunchBound(Check):
             ),
             fix=(
                 'Write `model = torch.compile(model, mode="reduce-overhead")` before the loop: it joins '
-                "kernels and "
-                "starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without "
+                "kernels and starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without "
                 f"compiling). A larger batch helps as well. That saves up to {100 * gain:.0f} % of a step."
             ),
             where=self._call or (dearest.place if dearest is not None else Place()),

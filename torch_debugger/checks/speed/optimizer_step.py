@@ -80,9 +80,8 @@ class OptimizerNotFused(Check):
             severity=severity,
             confidence=0.8,
             message=(
-                f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of "
-                f"a step on the GPU ({100 * update_s / step_s:.0f} %), and {optimizer.kind} was not made "
-                "with `fused=True`."
+                f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of a step on "
+                f"the GPU ({100 * update_s / step_s:.0f} %), and {optimizer.kind} was not made with `fused=True`."
             ),
             why=(
                 "Without it an update is a dozen kernels, each of which reads and writes all parameters or "
@@ -121,11 +120,7 @@ class ParametersUpdatedOneByOne(Check):
 
     # Share of an update that the fused kernel saved: at least 0.43 with few large parameters, 0.73 to 0.80 with
     # 38 to 82 small ones for Adam; 0.30 and 0.56 to 0.68 for SGD with momentum.
-    saved: ClassVar[dict[str, tuple[float, float]]] = {
-        "Adam": (0.4, 0.65),
-        "AdamW": (0.4, 0.65),
-        "SGD": (0.25, 0.5),
-    }
+    saved: ClassVar[dict[str, tuple[float, float]]] = {"Adam": (0.4, 0.65), "AdamW": (0.4, 0.65), "SGD": (0.25, 0.5)}
     many_parameters = 30
     smallest_share = 0.2  # of the step's time
     # An update of a few small parameters is over sooner than anybody waits for.
@@ -185,9 +180,8 @@ class ParametersUpdatedOneByOne(Check):
             severity="note",  # most scripts leave this out, and small models on a CPU are healthy without it
             confidence=0.9,
             message=(
-                f"The update of `{optimizer.name}` takes {milliseconds(update_s)} of the "
-                f"{milliseconds(step_s)} of each step: it goes through {count} parameters one by one, "
-                "with several ops for each."
+                f"The update of `{optimizer.name}` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of "
+                f"each step: it goes through {count} parameters one by one, with several ops for each."
             ),
             why=(
                 f"Without `fused=True`, {optimizer.kind} on the CPU runs several ops for every parameter, "
@@ -197,12 +191,7 @@ class ParametersUpdatedOneByOne(Check):
             where=optimizer.place,
             first_step=optimizer.step,
             last_step=state.step,
-            evidence={
-                "expected_gain": gain,
-                "optimizer_s": update_s,
-                "step_s": step_s,
-                "parameters": float(count),
-            },
+            evidence={"expected_gain": gain, "optimizer_s": update_s, "step_s": step_s, "parameters": float(count)},
             edit=edit,
         )
 

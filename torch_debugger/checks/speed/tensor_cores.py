@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.step_time import LEAST_GAIN, dearest_line, device_s, each, milliseconds, plain_s, severity_of
-from torch_debugger.records import Finding, ParameterFact, ProductTime, ProfileFact, Record, SpeedSettings
+from torch_debugger.records import Finding, ParameterFact, ProductTime, ProfileFact, SpeedSettings
 
 
 class NoAutocast(Check):
@@ -41,8 +41,7 @@ class NoAutocast(Check):
     least_product_s = 30e-6  # shorter ones gained nothing on an H200
     saved = 0.45  # on an H200 products from 2048 x 2048 on became 1.9 times as fast
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ProfileFact)
+    def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
         speed = state.speed
         if speed is None or speed.capability < self.capability:
             return
@@ -62,9 +61,8 @@ class NoAutocast(Check):
             severity="note",
             confidence=0.7,
             message=(
-                f"{milliseconds(each(device_s(found), record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step are matrix products and "
-                "convolutions in float32, and nothing runs under autocast."
+                f"{milliseconds(each(device_s(found), record))} of the {milliseconds(each(plain_s(record), record))} "
+                "of a step are matrix products and convolutions in float32, and nothing runs under autocast."
             ),
             why=(
                 "Tensor cores do twice as many products of bfloat16 as of TF32 numbers in the same time, and "
@@ -72,8 +70,7 @@ class NoAutocast(Check):
             ),
             fix=(
                 'Put the forward and the loss under `with torch.autocast("cuda", dtype=torch.bfloat16):` '
-                "(backward "
-                f"stays outside, no GradScaler is needed). That saves about {100 * gain:.0f} % of a step; "
+                f"(backward stays outside, no GradScaler is needed). That saves about {100 * gain:.0f} % of a step; "
                 "see that the loss falls as before."
             ),
             where=dearest_line(found),
@@ -118,8 +115,7 @@ class Tf32Off(Check):
     # On an H200 products from 2048 x 2048 on became 7 to 8 times as fast, 1024 x 1024 (58 us) 1.9 times.
     saved = 0.75
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ProfileFact)
+    def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
         speed = state.speed
         if speed is None or speed.capability < self.capability:
             return
@@ -135,12 +131,7 @@ class Tf32Off(Check):
         return product.dtype == "float32" and large and not on
 
     def _judge(
-        self,
-        record: ProfileFact,
-        speed: SpeedSettings,
-        found: list[ProductTime],
-        severity: str,
-        saved_s: float,
+        self, record: ProfileFact, speed: SpeedSettings, found: list[ProductTime], severity: str, saved_s: float
     ) -> Finding:
         gain = saved_s / plain_s(record)
         only_convolutions = all(product.is_convolution for product in found)
@@ -204,8 +195,7 @@ class SizesNotMultipleOf8(Check):
     # took 2.6 to 3 times as long.
     saved_if_odd, saved_if_even = 0.75, 0.6
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ProfileFact)
+    def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
         parameters = [each for model in state.models.values() for each in model.parameters]
         ours = {size for parameter in parameters if len(parameter.shape) > 1 for size in parameter.shape}
         found: dict[int, list[ProductTime]] = {}
@@ -231,13 +221,7 @@ class SizesNotMultipleOf8(Check):
         return size % 8 != 0 and size >= self.least_size
 
     def _judge(
-        self,
-        record: ProfileFact,
-        state: RunState,
-        size: int,
-        products: list[ProductTime],
-        severity: str,
-        gain: float,
+        self, record: ProfileFact, state: RunState, size: int, products: list[ProductTime], severity: str, gain: float
     ) -> Finding:
         owner = _owner(state, size)
         module = state.module(owner.path.rpartition(".")[0]) if owner is not None else None
@@ -316,8 +300,7 @@ class ConvsNotChannelsLast(Check):
     # 2.8 times as much as the turning took.
     saved = 1.5
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, ProfileFact)
+    def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
         if record.layout_s <= 0 or record.device_busy_s < self.least_busy * plain_s(record):
             return
         severity = severity_of(self._gain(record))
@@ -334,9 +317,8 @@ class ConvsNotChannelsLast(Check):
             severity=severity,
             confidence=0.9,
             message=(
-                f"{milliseconds(each(record.layout_s, record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step the device only puts the tensors "
-                "of convolutions into another order and back (nchwToNhwc)."
+                f"{milliseconds(each(record.layout_s, record))} of the {milliseconds(each(plain_s(record), record))} "
+                "of a step the device only puts the tensors of convolutions into another order and back (nchwToNhwc)."
             ),
             why=(
                 "Tensor cores want the channels of one pixel side by side. Tensors in the usual order, one "

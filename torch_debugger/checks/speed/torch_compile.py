@@ -91,10 +91,9 @@ class GraphBreaks(Check):
                 "Python, and goes on in another piece of compiled code. Nothing is fused across the cut."
             ),
             fix=(
-                "Take the line out of the compiled function: give back the value and look at it outside, "
-                "every 50 steps; choose with `torch.where` rather than `if`. `torch.compile(..., "
-                f"fullgraph=True)` stops at the first such line. That saves {100 * gain:.0f} % of the time "
-                "so far."
+                "Take the line out of the compiled function: give back the value and look at it outside, every 50 "
+                "steps; choose with `torch.where` rather than `if`. `torch.compile(..., fullgraph=True)` stops at the "
+                f"first such line. That saves {100 * gain:.0f} % of the time so far."
             ),
             where=place,
             first_step=min(each.step for each in cuts),
@@ -179,13 +178,11 @@ class RecompilesEachStep(Check):
             confidence=0.9,
             message=(
                 f"torch.compile has compiled `{first.function}` {times} times by step {last.step}, the last "
-                f"{times - self.needed} for {milliseconds(spent_s)}, because `{reason}` no longer "
-                f"held.{end}"
+                f"{times - self.needed} for {milliseconds(spent_s)}, because `{reason}` no longer held.{end}"
             ),
             why=(
-                "Compiled code holds under the conditions that it was compiled for. A plain number that a "
-                "function reads is one of them, so a number that changes with every call asks for new code "
-                "each time."
+                "Compiled code holds under the conditions that it was compiled for. A plain number that a function "
+                "reads is one of them, so a number that changes with every call asks for new code each time."
             ),
             fix=f"{_remedy(reason, where)} That saves {100 * gain:.0f} % of the time so far.",
             where=where,
@@ -210,7 +207,6 @@ def _remedy(reason: str, where: Place) -> str:
         attribute = name.removeprefix("self.")
         return (
             f'Make a buffer of `{name}`{line}: `self.register_buffer("{attribute}", torch.zeros(()))`, or '
-            "count "
-            "outside of the compiled function."
+            "count outside of the compiled function."
         )
     return "Keep what changes out of the compiled function, or give it as a tensor."

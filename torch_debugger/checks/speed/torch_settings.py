@@ -44,8 +44,7 @@ class AnomalyModeLeftOn(Check):
         # Samples so far, and those in which a stack was written down: at the first look, and at the last.
         self._looks: list[tuple[int, float]] = []
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, SampledStacks)
+    def see(self, record: SampledStacks, state: RunState) -> Iterable[Finding]:
         if record.who == "training":
             self._looks[1:] = [(record.samples, record.samples * share_below(record, self.noting))]
             yield from self._judge(state)
@@ -183,11 +182,7 @@ class ThreadsOversubscribed(Check):
             where=speed.threads_at,
             first_step=1,
             last_step=state.step,
-            evidence={
-                "expected_gain": gain,
-                "threads": float(speed.threads),
-                "cores": float(speed.cores),
-            },
+            evidence={"expected_gain": gain, "threads": float(speed.threads), "cores": float(speed.cores)},
             edit=edit,
         )
 

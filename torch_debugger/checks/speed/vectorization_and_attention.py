@@ -221,9 +221,8 @@ class AttentionByHand(Check):
                 "large as the square of the sequence's length, and autograd keeps what backward needs of them."
             ),
             fix=(
-                f"{_instead(seen)} It computes the same block by block and keeps none of them. Expected to "
-                f"save {bytes_text(seen.kept_bytes)}, {100 * gain:.0f} % of the memory in use before "
-                "the backward."
+                f"{_instead(seen)} It computes the same block by block and keeps none of them. Expected to save "
+                f"{bytes_text(seen.kept_bytes)}, {100 * gain:.0f} % of the memory in use before the backward."
             ),
             where=seen.place,
             first_step=seen.step,

@@ -101,8 +101,7 @@ class BinaryTargetsOutOfRange(Check):
     def __init__(self) -> None:
         self._first: dict[str, Comparison] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, Comparison)
+    def see(self, record: Comparison, state: RunState) -> Iterable[Finding]:
         if record.site not in self._first and self._is_out(record):
             self._first[record.site] = record
             yield self._judge(record, state)
@@ -135,11 +134,7 @@ class BinaryTargetsOutOfRange(Check):
             where=record.made,
             first_step=record.step,
             last_step=max(record.step, state.step),
-            evidence={
-                "lowest_target": target.lowest,
-                "highest_target": target.highest,
-                "share_outside": outside,
-            },
+            evidence={"lowest_target": target.lowest, "highest_target": target.highest, "share_outside": outside},
         )
 
 
@@ -194,7 +189,7 @@ class ClassWeightsInverted(Check):
         self._graphs: dict[str, LossGraph] = {}
         self._first: dict[str, int] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, LossGraph):
             self._graphs.setdefault(record.site, record)
         elif isinstance(record, ClassTargets) and record.counts and len(record.weights) == len(record.counts):
@@ -206,7 +201,6 @@ class ClassWeightsInverted(Check):
         elif isinstance(record, Comparison) and _has_labels(record):
             self._first.setdefault(record.site, record.step)
             self._binary.setdefault(record.site, []).append(record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for site, counts in self._counts.items():

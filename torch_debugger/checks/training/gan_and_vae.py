@@ -61,7 +61,7 @@ class DiscriminatorWins(Check):
         self._roots: dict[str, set[str]] = {}  # site -> models whose parameters its graph ends in
         self._curves: dict[str, list[float]] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, LossGraph):
             if any(op_of(node) in _LOSSES for node in record.nodes):
                 found = {(node.parameter or "").split(".", 1)[0] for node in record.nodes} & set(state.models)
@@ -70,7 +70,6 @@ class DiscriminatorWins(Check):
             for tag, value in record.values.items():
                 if tag.startswith("loss/"):
                     self._curves.setdefault(tag.removeprefix("loss/"), []).append(value)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if len(state.optimizers) != 2 or state.step < self.steps_needed:
@@ -171,7 +170,7 @@ class PosteriorCollapse(Check):
         self._errors: dict[str, Place] = {}  # the lines that compute them, by op
         self._made = Place()
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, LatentLook):
             self._looks.append(record)
             del self._looks[1:-2]
@@ -180,7 +179,6 @@ class PosteriorCollapse(Check):
             self._errors |= {op_of(node): node.place for node in record.nodes if node.place is not None}
         elif isinstance(record, LatentSampling) and record.order == SAMPLING_ORDERS[0]:
             self._sampling = record
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if len(self._looks) < 3:
@@ -216,9 +214,8 @@ class PosteriorCollapse(Check):
         layer = f" of `{last.source}`" if last.source else ""
         error = self._errors.get(self._sampling.error_op, Place()) if self._sampling and factor else Place()
         message = (
-            f"The {last.size} latent variables{layer} say nothing at step {last.step}: their KL divergence "
-            f"is {last.divergence:.2g} nats a sample, and their means differ by {last.between:.2g} between "
-            "samples."
+            f"The {last.size} latent variables{layer} say nothing at step {last.step}: their KL divergence is "
+            f"{last.divergence:.2g} nats a sample, and their means differ by {last.between:.2g} between samples."
         )
         why = (
             "The KL term is smallest when every sample gets the same distribution. If it weighs more than "
@@ -237,10 +234,9 @@ class PosteriorCollapse(Check):
         if factor:
             whole = "the batch" if self._of_batch(factor) else "a sample"
             message = (
-                f"The KL term weighs {factor} times as much as the reconstruction, of which{at_line(error)} a "
-                f"mean is taken over the {factor} numbers of {whole}. It fell from {first.divergence:.2g} to "
-                f"{last.divergence:.2g} nats a sample by step {last.step}, for {last.size} latent "
-                f"variables{layer}."
+                f"The KL term weighs {factor} times as much as the reconstruction, of which{at_line(error)} a mean is "
+                f"taken over the {factor} numbers of {whole}. It fell from {first.divergence:.2g} to "
+                f"{last.divergence:.2g} nats a sample by step {last.step}, for {last.size} latent variables{layer}."
             )
             evidence["weight_of_the_divergence"] = float(factor)
         return self.finding(

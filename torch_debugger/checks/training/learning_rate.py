@@ -242,7 +242,7 @@ class LrTooLow(Check):
         self._updates = UpdateSizes()
         self._rates: list[float] = []  # the first, the highest, the last
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, TensorRows):
             self._updates.see(record)
         elif isinstance(record, Scalars):
@@ -250,7 +250,6 @@ class LrTooLow(Check):
             if rates:
                 first, highest, _ = self._rates or (max(rates), 0.0, 0.0)
                 self._rates = [first, max(highest, *rates), max(rates)]
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         optimizer = next(iter(state.optimizers.values()), None)

@@ -150,11 +150,7 @@ class LogSoftmaxTwice(LossGraphCheck):
             where=extra.where,
             first_step=graph.step,
             last_step=max(graph.step, state.step),
-            evidence={
-                "chain": "LogSoftmax <- LogSoftmax",
-                "shape": str(tuple(inner.shape)),
-                "loss": graph.loss,
-            },
+            evidence={"chain": "LogSoftmax <- LogSoftmax", "shape": str(tuple(inner.shape)), "loss": graph.loss},
             edit=extra.removal,
         )
 

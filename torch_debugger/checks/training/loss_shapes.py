@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from torch_debugger.checks.base import Check, RunState, nodes_with, op_of
 from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, at, call_of, operands
-from torch_debugger.records import Edit, Finding, GraphNode, LocalTensor, LossGraph, Place, Record
+from torch_debugger.records import Edit, Finding, GraphNode, LocalTensor, LossGraph, Place
 
 # Losses that broadcast their operands first; nobody feeds them pairs on purpose.
 _LOSSES = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss", "L1Loss", "KlDiv", "BinaryCrossEntropy",
@@ -50,8 +50,7 @@ class LossBroadcast(Check):
     def __init__(self) -> None:
         self._reported: dict[str, LossGraph] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, LossGraph)
+    def see(self, record: LossGraph, state: RunState) -> Iterable[Finding]:
         if record.site in self._reported:
             return
         found = self._broadcast(record)

@@ -59,7 +59,7 @@ class InitialLossUnexpected(Check):
         self._targets: ClassTargets | None = None
         self._elsewhere = False  # the reason lies with the inputs or with loaded weights
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, CheckpointLoad):
             self._elsewhere = self._elsewhere or record.step <= 1
         elif isinstance(record, InputLook):
@@ -69,7 +69,6 @@ class InitialLossUnexpected(Check):
             self._targets = self._targets or record
         elif isinstance(record, LossGraph) and record.step == 1:
             self._graphs.setdefault(record.site, record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         graph = self._graphs.get(self._targets.site) if self._targets else None
@@ -164,12 +163,11 @@ class LossSummedOverBatch(Check):
         self._graphs: dict[str, LossGraph] = {}
         self._sizes: dict[str, int] = {}  # site -> numbers that a loss function compared
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, LossGraph):
             self._graphs.setdefault(record.site, record)
         elif isinstance(record, Comparison):
             self._sizes.setdefault(record.site, math.prod(record.shape))
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         optimizer = next(iter(state.optimizers.values())) if len(state.optimizers) == 1 else None
@@ -208,13 +206,7 @@ class LossSummedOverBatch(Check):
         return (node, count) if count >= self.smallest_sum else (None, 0)
 
     def _judge(
-        self,
-        graph: LossGraph,
-        node: GraphNode,
-        count: int,
-        optimizer: OptimizerFact,
-        rate: float,
-        state: RunState,
+        self, graph: LossGraph, node: GraphNode, count: int, optimizer: OptimizerFact, rate: float, state: RunState
     ) -> Finding:
         where = call_of(graph, node)
         return self.finding(
@@ -269,10 +261,8 @@ class NanStepsSkipped(Check):
         self._first = 0
         self._last: SkippedLosses | None = None
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, SkippedLosses)
+    def see(self, record: SkippedLosses, state: RunState) -> None:
         self._first, self._last = self._first or record.step, record
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         last = self._last

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check, RunState
-from torch_debugger.records import Edit, Finding, KeptGraphs, Record
+from torch_debugger.records import Edit, Finding, KeptGraphs
 
 
 @dataclass
@@ -16,11 +16,7 @@ class _Variable:
     reported: bool = False
 
 
-_HELD = {
-    "container": "tensors with a graph",
-    "sum": "additions in its graph",
-    "chain": "steps in its graph",
-}
+_HELD = {"container": "tensors with a graph", "sum": "additions in its graph", "chain": "steps in its graph"}
 
 
 class MemoryGrows(Check):
@@ -58,8 +54,7 @@ class MemoryGrows(Check):
     def __init__(self) -> None:
         self._variables: dict[str, _Variable] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, KeptGraphs)
+    def see(self, record: KeptGraphs, state: RunState) -> Iterable[Finding]:
         variable = self._variables.setdefault(record.name, _Variable())
         looks = variable.looks
         if looks and looks[-1].step == record.step:

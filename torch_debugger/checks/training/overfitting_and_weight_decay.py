@@ -52,14 +52,13 @@ class OverfitsTrainingData(Check):
         self._curves: dict[str, list[tuple[int, float]]] = {}
         self._last_load = 0
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def see(self, record: Record, state: RunState) -> None:
         if isinstance(record, CheckpointLoad):
             self._last_load = max(self._last_load, record.step)
         elif isinstance(record, Scalars):
             for tag, value in record.values.items():
                 if tag.startswith("eval/") or (tag.startswith("user/") and _LOGGED.match(tag.lower())):
                     self._curves.setdefault(tag, []).append((record.step, value))
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if len(state.sites) > 1:
@@ -183,15 +182,13 @@ class WeightDecayOverwhelming(Check):
     def __init__(self) -> None:
         self._seen: dict[str, _Looks] = {}
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, TensorRows)
+    def see(self, record: TensorRows, state: RunState) -> None:
         if record.table.kind != "parameter":
-            return ()
+            return
         optimizer = state.optimizers.get(record.table.root)
         decay = _decay(optimizer)
         if optimizer is not None and decay:
             self._look(self._seen.setdefault(optimizer.name, _Looks()), record, decay, optimizer.kind)
-        return ()
 
     def _look(self, seen: _Looks, record: TensorRows, decay: float, kind: str) -> None:
         names = record.table.names
@@ -314,8 +311,7 @@ class WeightDecayOnNorms(Check):
                 "layer and a bias are no larger than they need be: pulling at them only costs accuracy."
             ),
             fix=(
-                "Give them a group without decay: "
-                f"`[{{'params': [p for p in {root}.parameters() if p.ndim > 1]}}, "
+                f"Give them a group without decay: `[{{'params': [p for p in {root}.parameters() if p.ndim > 1]}}, "
                 f"{{'params': [p for p in {root}.parameters() if p.ndim < 2], 'weight_decay': 0.0}}]`."
             ),
             where=optimizer.place,

@@ -43,12 +43,10 @@ class RegressionTargetScale(Check):
     def __init__(self) -> None:
         self._looks: dict[str, tuple[Comparison, Comparison]] = {}  # site -> the first and the last
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, Comparison)
+    def see(self, record: Comparison, state: RunState) -> None:
         if record.op in ("MseLoss", "SmoothL1Loss", "HuberLoss", *BY_HAND):
             first, _ = self._looks.get(record.site, (record, record))
             self._looks[record.site] = (first, record)
-        return ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         fallen = fallen_share(state.losses.finite())

@@ -184,12 +184,7 @@ class SoftmaxWrongDim(LossGraphCheck):
             where=place.where,
             first_step=graph.step,
             last_step=max(graph.step, state.step),
-            evidence={
-                "shape": str(tuple(shape)),
-                "dim": float(dim),
-                "class_dim": float(wanted),
-                "loss": graph.loss,
-            },
+            evidence={"shape": str(tuple(shape)), "dim": float(dim), "class_dim": float(wanted), "loss": graph.loss},
         )
 
 

@@ -130,9 +130,8 @@ def _deviation(look: LatentSampling) -> Said:
     where = look.written.deviation_place or look.written.place
     meant = FORMULAS[RIGHT_USE[reading.form]].format(reading.form)
     message = (
-        f"{_noise_of(look)} is multiplied with {_called(reading, use)}"
-        f"{at_line(where)}, where the KL term assumes {meant}: {look.size:.3g} in place of {reading.size:.3g} "
-        "on average."
+        f"{_noise_of(look)} is multiplied with {_called(reading, use)}{at_line(where)}, where the KL term assumes "
+        f"{meant}: {look.size:.3g} in place of {reading.size:.3g} on average."
     )
     why = (
         "The KL term pulls one distribution towards the prior, and the decoder learns from samples of another. "
