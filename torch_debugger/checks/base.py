@@ -70,8 +70,7 @@ class Check(abc.ABC):
         why: str,
         fix: str,
         where: Place,
-        first_step: int,
-        last_step: int,
+        steps: tuple[int, int],  # the first and the last that show it
         evidence: dict[str, float | str],
         edit: Edit | None = None,
         request: Request | None = None,
@@ -85,13 +84,18 @@ class Check(abc.ABC):
             why=why,
             fix=fix,
             where=where,
-            first_step=first_step,
-            last_step=last_step,
+            first_step=steps[0],
+            last_step=steps[1],
             evidence=evidence,
             status=self.status,
             edit=edit,
             request=request,
         )
+
+
+def at_line(place: Place) -> str:
+    """` at train.py:31`, or nothing where the line is not known."""
+    return f" at {place.file}:{place.line}" if place.file else ""
 
 
 # What the steps of a run spent their time on, as far as it was told; summed up for checks of speed.

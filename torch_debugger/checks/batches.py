@@ -60,10 +60,6 @@ def loader_of(look: BatchLook, state: RunState) -> LoaderFact | None:
     return state.loaders.get(look.loader)
 
 
-def at(place: Place) -> str:
-    return f" at {place.file}:{place.line}" if place.file else ""
-
-
 # Numbers that reach the first layer as they came from the file: too large for weights drawn for unit scale.
 
 # Weights are drawn for inputs of about unit size: a hundred times that is a hundred times the output.

@@ -1,4 +1,4 @@
-"""A line that makes something, with one more keyword in the call."""
+"""Edits of one line of the user's: whole lines, texts in them, and calls with another argument."""
 
 from __future__ import annotations
 
@@ -9,27 +9,52 @@ from collections.abc import Iterable
 from torch_debugger.records import Edit, OptimizerFact, Place
 
 
+def edit_line(place: Place, after: str | None) -> Edit | None:
+    """The whole line replaced; None where it is not known, or nothing is known to replace it with."""
+    if after is None or not place.file or not place.line or not place.code:
+        return None
+    return Edit(place.file, place.line, place.code, after)
+
+
+def replace_in_line(place: Place, before: str, after: str) -> Edit | None:
+    """None unless the text stands in the line exactly once."""
+    code = place.code or ""
+    return edit_line(place, code.replace(before, after)) if code.count(before) == 1 else None
+
+
+def calls_in(code: str | None) -> list[ast.Call]:
+    """None of a line that is only a part of a statement."""
+    try:
+        tree = ast.parse(code or "")
+    except SyntaxError:
+        return []
+    return [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
+
+
+def called_name(call: ast.Call) -> str:
+    """relu of torch.nn.functional.relu(x)"""
+    return ast.unparse(call.func).rpartition(".")[2]
+
+
+def _only(calls: list[ast.Call]) -> ast.Call | None:
+    return calls[0] if len(calls) == 1 else None
+
+
 def with_keyword(place: Place, maker: str, keyword: str, value: str) -> Edit | None:
     """nn.Conv2d(3, 8, 3) -> nn.Conv2d(3, 8, 3, bias=False); None where the line is not that plain."""
     code = place.code or ""
-    call = _only_call(code, maker)
-    if call is None or place.file is None or place.line is None or call.lineno != call.end_lineno:
+    call = _only([call for call in calls_in(code) if called_name(call) == maker])
+    if call is None or call.lineno != call.end_lineno or not code.isascii():
         return None
-    if any(word.arg in (keyword, None) for word in call.keywords) or not code.isascii():
+    if any(word.arg in (keyword, None) for word in call.keywords):
         return None
-    end = (call.end_col_offset or 0) - 1
+    return edit_line(place, _append_keyword(code, call, keyword, value))
+
+
+def _append_keyword(code: str, call: ast.Call, keyword: str, value: str) -> str:
+    end = len(code.encode()[: call.end_col_offset].decode()) - 1  # ast counts bytes
     comma = ", " if call.args or call.keywords else ""
-    return Edit(place.file, place.line, code, f"{code[:end]}{comma}{keyword}={value}{code[end:]}")
-
-
-def _only_call(code: str, maker: str) -> ast.Call | None:
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:
-        return None
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    found = [call for call in calls if ast.unparse(call.func).rpartition(".")[2] == maker]
-    return found[0] if len(found) == 1 else None
+    return f"{code[:end]}{comma}{keyword}={value}{code[end:]}"
 
 
 # The line that makes an optimizer, as text: what it was given, and how the line should read.
@@ -70,7 +95,7 @@ def give_whole_model(optimizer: OptimizerFact, root: str, names: Iterable[str]) 
     found = whole_model(optimizer.place.code or "", root, names, optimizer.parameters)
     if found is None or found[0] == found[1]:
         return None
-    return _edit(optimizer.place, f"{found[0]}.parameters()", f"{found[1]}.parameters()")
+    return _replace_first(optimizer.place, f"{found[0]}.parameters()", f"{found[1]}.parameters()")
 
 
 def give_second_model(optimizer: OptimizerFact, root: str) -> Edit | None:
@@ -81,7 +106,7 @@ def give_second_model(optimizer: OptimizerFact, root: str) -> Edit | None:
         if len(given) == 1:
             one = f"list({given[0]}.parameters())"
             before = one if one in (place.code or "") else f"{given[0]}.parameters()"
-            return _edit(place, before, f"{one} + list({root}.parameters())")
+            return _replace_first(place, before, f"{one} + list({root}.parameters())")
     return None
 
 
@@ -102,13 +127,11 @@ def change_rate(optimizer: OptimizerFact, factor: float) -> Edit | None:
     if written is None:
         return None
     rate = float(written.group(1)) * factor
-    return _edit(optimizer.place, written.group(0), f"lr={rate:.3g}")
+    return _replace_first(optimizer.place, written.group(0), f"lr={rate:.3g}")
 
 
-def _edit(place: Place, before: str, after: str) -> Edit | None:
-    if place.file is None or place.line is None or not place.code:
-        return None
-    return Edit(place.file, place.line, place.code, place.code.replace(before, after, 1))
+def _replace_first(place: Place, before: str, after: str) -> Edit | None:
+    return edit_line(place, (place.code or "").replace(before, after, 1))
 
 
 # The line that makes a DataLoader, and the same line with another argument.
@@ -117,67 +140,58 @@ _PLAIN_ARGUMENTS = {"dataset", "batch_size", "shuffle", "drop_last"}
 
 def loader_with_keyword(place: Place, keyword: str, value: str) -> Edit | None:
     """`DataLoader(data, 32)` -> `DataLoader(data, 32, shuffle=True)`; None for longer calls."""
-    code = place.code
-    call = _only_loader(code)
-    if call is None or place.file is None or place.line is None or code is None or not code.isascii():
+    code, call = place.code or "", _only_loader(place)
+    if call is None:
         return None
-    given = next((word.value for word in call.keywords if word.arg == keyword), None)
-    if given is not None:
-        after = code[: given.col_offset] + value + code[given.end_col_offset :]
-    else:
-        end = (call.end_col_offset or 0) - 1
-        after = f"{code[:end]}, {keyword}={value}{code[end:]}"
-    return Edit(place.file, place.line, code, after)
+    written = next((word.value for word in call.keywords if word.arg == keyword), None)
+    if written is None:
+        return edit_line(place, _append_keyword(code, call, keyword, value))
+    return edit_line(place, code[: written.col_offset] + value + code[written.end_col_offset :])
 
 
 def with_distributed_sampler(place: Place) -> Edit | None:
     """`DataLoader(data, 32, shuffle=True)` -> the same with a DistributedSampler in place of `shuffle`."""
-    call, code = _only_loader(place.code), place.code
-    if call is None or place.file is None or place.line is None or not code or not code.isascii():
+    call = _only_loader(place)
+    if call is None or not isinstance(call.args[0], ast.Name) or len(call.args) > 2:
         return None
-    given = {word.arg: word.value for word in call.keywords}
-    others = [ast.unparse(word) for word in call.keywords if word.arg != "shuffle"]
-    if not isinstance(call.args[0], ast.Name) or len(call.args) > 2 or None in given or "sampler" in given:
+    keywords = {word.arg: ast.unparse(word.value) for word in call.keywords}
+    if None in keywords or "sampler" in keywords:
         return None
-    name = ast.unparse(call.args[0])
-    order = "" if "shuffle" in given and ast.unparse(given["shuffle"]) == "True" else ", shuffle=False"
+    name = call.args[0].id
+    order = "" if keywords.get("shuffle") == "True" else ", shuffle=False"
     sampler = f"sampler=torch.utils.data.DistributedSampler({name}{order})"
-    made = ", ".join([*map(ast.unparse, call.args), *others, sampler])
-    after = code[: call.col_offset] + f"{ast.unparse(call.func)}({made})" + code[call.end_col_offset :]
-    return Edit(place.file, place.line, code, after)
+    others = [ast.unparse(word) for word in call.keywords if word.arg != "shuffle"]
+    return _edit_call(place, call, [*map(ast.unparse, call.args), *others, sampler])
 
 
 def over_whole_batches(place: Place, shuffle: bool | None) -> Edit | None:
     """`DataLoader(data, 64, shuffle=True)` -> the same batches, each asked for with a list of indices; None for
     calls with more in them than that."""
-    call = _only_loader(place.code)
-    if call is None or place.file is None or place.line is None or not place.code or shuffle is None:
+    call = _only_loader(place)
+    if call is None or shuffle is None:
         return None
-    given = dict(zip(("dataset", "batch_size", "shuffle"), call.args, strict=False))
-    given |= {word.arg: word.value for word in call.keywords if word.arg is not None}
-    data, size, last = given.get("dataset"), given.get("batch_size"), given.get("drop_last")
-    if len(given) < len(call.args) + len(call.keywords) or given.keys() - _PLAIN_ARGUMENTS:
+    arguments = dict(zip(("dataset", "batch_size", "shuffle"), call.args, strict=False))
+    arguments |= {word.arg: word.value for word in call.keywords if word.arg is not None}
+    if len(arguments) < len(call.args) + len(call.keywords) or arguments.keys() - _PLAIN_ARGUMENTS:
         return None
-    if not isinstance(data, ast.Name) or size is None or not place.code.isascii():
+    data, size = arguments.get("dataset"), arguments.get("batch_size")
+    if not isinstance(data, ast.Name) or size is None:
         return None
-    name, order = ast.unparse(data), "RandomSampler" if shuffle else "SequentialSampler"
-    dropped = ast.unparse(last) if last is not None else "False"
-    sampler = (
-        f"torch.utils.data.BatchSampler(torch.utils.data.{order}({name}), {ast.unparse(size)}, drop_last={dropped})"
-    )
-    made = f"{ast.unparse(call.func)}({name}, batch_size=None, sampler={sampler})"
-    code = place.code
-    return Edit(place.file, place.line, code, code[: call.col_offset] + made + code[call.end_col_offset :])
+    order = "RandomSampler" if shuffle else "SequentialSampler"
+    dropped = ast.unparse(arguments["drop_last"]) if "drop_last" in arguments else "False"
+    batches = f"torch.utils.data.{order}({data.id}), {ast.unparse(size)}, drop_last={dropped}"
+    return _edit_call(place, call, [data.id, "batch_size=None", f"sampler=torch.utils.data.BatchSampler({batches})"])
 
 
-def _only_loader(code: str | None) -> ast.Call | None:
-    try:
-        tree = ast.parse(code or "")
-    except SyntaxError:
+def _edit_call(place: Place, call: ast.Call, arguments: list[str]) -> Edit | None:
+    made, code = f"{ast.unparse(call.func)}({', '.join(arguments)})", place.code or ""
+    return edit_line(place, code[: call.col_offset] + made + code[call.end_col_offset :])
+
+
+def _only_loader(place: Place) -> ast.Call | None:
+    if not place.file or not place.line or not (place.code or "").isascii():
         return None
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
-    found = [call for call in calls if ast.unparse(call.func).endswith("DataLoader")]
-    return found[0] if len(found) == 1 else None
+    return _only([call for call in calls_in(place.code) if call.args and called_name(call).endswith("DataLoader")])
 
 
 # The line that calls a model: what it is given there, and the same line with something else.
@@ -189,27 +203,21 @@ def only_argument(code: str | None, root: str) -> str | None:
 
 def with_argument(place: Place, root: str, form: str) -> Edit | None:
     """The line with the model's first argument put into a form: "{} / 255"."""
-    call = _call(place.code, root)
-    if call is None or place.file is None or place.line is None or not place.code:
+    code, call = place.code or "", _call(place.code, root)
+    if call is None:
         return None
     argument = call.args[0]
     start, end = argument.col_offset, argument.end_col_offset or 0
-    written = place.code[start:end]
+    written = code[start:end]
     if ast.unparse(argument) != written:  # bytes are not characters, or the line goes on
         return None
     simple = isinstance(argument, (ast.Name, ast.Attribute, ast.Subscript, ast.Call))
     changed = form.format(written if simple else f"({written})")
-    return Edit(place.file, place.line, place.code, place.code[:start] + changed + place.code[end:])
+    return edit_line(place, code[:start] + changed + code[end:])
 
 
 def _call(code: str | None, root: str) -> ast.Call | None:
-    try:
-        tree = ast.parse(code or "")
-    except SyntaxError:
-        return None
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.args]
-    found = [call for call in calls if ast.unparse(call.func).rsplit(".", 1)[-1] == root]
-    return found[0] if len(found) == 1 else None
+    return _only([call for call in calls_in(code) if call.args and called_name(call) == root])
 
 
 # A line that makes a tensor: what it assigns, which call makes it, and the same line with a device.
@@ -253,13 +261,11 @@ def with_device(code: str, reference: str | None) -> str | None:
 def made_on(code: str, device: str) -> str | None:
     """The line with a device for the one tensor it makes: `device`, `x.device`."""
     calls = _makers(code)
-    if len(calls) != 1 or calls[0].end_col_offset is None or calls[0].lineno != calls[0].end_lineno:
+    if len(calls) != 1 or calls[0].lineno != calls[0].end_lineno:
         return None
     if "\n" in code or any(word.arg == "device" for word in calls[0].keywords):
         return None
-    end = len(code.encode()[: calls[0].end_col_offset].decode()) - 1
-    comma = ", " if calls[0].args or calls[0].keywords else ""
-    return f"{code[:end]}{comma}device={device}{code[end:]}"
+    return _append_keyword(code, calls[0], "device", device)
 
 
 def _makers(code: str | None) -> list[ast.Call]:

@@ -29,9 +29,8 @@ class CrashCheck(Check):
                 message=blame.message,
                 why=blame.why,
                 fix=blame.fix,
-                where=blame.where or crash.place,
-                first_step=record.step,
-                last_step=record.step,
+                where=blame.where,
+                steps=(record.step, record.step),
                 evidence=blame.evidence,
                 edit=blame.edit,
             )

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, line_of, name_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import line_of, name_of
 from torch_debugger.checks.call_edits import loader_with_keyword
 from torch_debugger.checks.step_time import milliseconds
 from torch_debugger.records import Edit, Finding, LoaderFact, LoadingTime, Place, Record, TracedTraining
@@ -136,7 +136,7 @@ class Loading:
 
     @property
     def named(self) -> str:
-        return f"`{name_of(self.fact)}`{at(self.where)}"
+        return f"`{name_of(self.fact)}`{at_line(self.where)}"
 
     @property
     def waits(self) -> str:

@@ -252,9 +252,13 @@ def worker_row(fact: HangFact) -> dict[str, float | str]:
     return rows
 
 
+def nothing_moves(fact: HangFact) -> str:
+    return f"Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}"
+
+
 # Ranks that wait for each other: which of the possible reasons it is. One answer for all checks, so that no two of
 # them claim the same hang.
-GONE, OUT_OF_DATA, SKIPPED, SHAPES, ORDER, UNKNOWN = ("gone", "out of data", "skipped", "shapes", "order", "unknown")
+GONE, OUT_OF_DATA, SKIPPED, SHAPES, ORDER, UNKNOWN = "gone", "out of data", "skipped", "shapes", "order", "unknown"
 # Nobody returns from these before everybody has called them.
 _MUTUAL = {
     "all_reduce", "all_gather", "all_gather_into_tensor", "all_gather_object", "barrier", "reduce_scatter",
@@ -274,6 +278,19 @@ class Deadlock:
     def first(self) -> HangFact:
         """Of those who wait, the one that has for the longest time."""
         return max(self.waiting.values(), key=lambda fact: fact.still_s)
+
+
+class DeadlockCheck(HangCheck):
+    """Explains the deadlocks that have one of the reasons."""
+
+    reason: ClassVar[str]
+
+    @abc.abstractmethod
+    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding: ...
+
+    def judge(self, scene: Scene) -> Iterable[Finding]:
+        deadlock = deadlock_of(scene)
+        return [self.explain(deadlock, scene)] if deadlock is not None and deadlock.reason == self.reason else ()
 
 
 @functools.lru_cache(maxsize=1)  # every check asks for the same

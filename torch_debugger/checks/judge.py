@@ -172,7 +172,9 @@ class RanksJudge:
     def see(self, record: Record, rank: int | None = None) -> list[Finding]:
         """Judge one record; what is new since the last call comes back, also what is new on one rank only
         where no other has it."""
-        judge = self._judge_of(rank)
+        if rank not in self._judges:
+            self._judges[rank] = Judge(*self._choice)
+        judge = self._judges[rank]
         if isinstance(record, RankFact) and rank is None:
             self._here = record.rank
         if isinstance(record, RankEnd) and record.rank < 0:
@@ -205,11 +207,6 @@ class RanksJudge:
                 made.setdefault(finding.key, []).append(_on(self._named(rank), finding))
         merged = [_merged(same) for same in made.values()]
         return self._first_failure_first(in_order([*merged, *self._across.unranked]))
-
-    def _judge_of(self, rank: int | None) -> Judge:
-        if rank not in self._judges:
-            self._judges[rank] = Judge(*self._choice)
-        return self._judges[rank]
 
     def _named(self, rank: int | None) -> int | None:
         return self._here if rank is None else rank

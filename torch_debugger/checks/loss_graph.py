@@ -5,11 +5,12 @@ from __future__ import annotations
 import abc
 import ast
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
 from typing import ClassVar
 
-from torch_debugger.checks.base import Check, RunState, op_of
+from torch_debugger.checks.base import Check, RunState, nodes_with, op_of
+from torch_debugger.checks.call_edits import calls_in, edit_line
 from torch_debugger.records import Edit, Finding, GraphNode, LossGraph, ModelFact, ModuleFact, Place, Record
 
 
@@ -65,6 +66,22 @@ def origin(graph: LossGraph, node: GraphNode) -> GraphNode:
     return node
 
 
+def fed_by(graph: LossGraph, ops: Iterable[str], sources: Container[str]) -> Iterator[tuple[GraphNode, GraphNode]]:
+    """The nodes of some ops whose first operand comes from one of the others, with that one; only changes of shape
+    lie between them."""
+    for node in nodes_with(graph, ops):
+        operand = next(operands(graph, node), None)
+        source = origin(graph, operand) if operand is not None else None
+        if source is not None and op_of(source) in sources:
+            yield node, source
+
+
+def dim_of(node: GraphNode) -> int:
+    """The dimension that a softmax runs over, counted from the front."""
+    dim = int(float(node.saved.get("dim", -1)))
+    return dim % len(node.shape) if node.shape else dim
+
+
 def prediction_in(graph: LossGraph, loss: GraphNode) -> GraphNode | None:
     """What a loss compares with the target; in one written by hand, the side that has a gradient."""
     taken = next(operands(graph, loss), None)
@@ -94,11 +111,6 @@ def call_of(graph: LossGraph, node: GraphNode) -> Place:
     """The line that calls a loss function; never the one that makes a loss module."""
     makes = node.place is None or not node.place.file or "Loss(" in (node.place.code or "")
     return graph.made if makes and graph.made.file else line_of(graph, node)
-
-
-def at(place: Place) -> str:
-    """As in: the loss at train.py:40; nothing where the line is not known."""
-    return f" at {place.file}:{place.line}" if place.file else ""
 
 
 # The activation between a model's scores and the loss: what to call it, where it is, the line without it.
@@ -149,13 +161,12 @@ class OutputActivation:
     def removal(self) -> Edit | None:
         """Softmax() becomes Identity(); `softmax(scores, dim=1)` becomes `scores`."""
         place = self.module.place if self.module else self.node.place or Place()
-        if place.file is None or place.line is None or not place.code:
-            return None
+        code = place.code or ""
         if self.module is not None:
-            after, count = re.subn(rf"\b{self.kind}\([^()]*\)", "Identity()", place.code)
+            after, count = re.subn(rf"\b{self.kind}\([^()]*\)", "Identity()", code)
         else:
-            after, count = _without_call(place.code, self.function)
-        return Edit(place.file, place.line, place.code, after) if count == 1 else None
+            after, count = _without_call(code, self.function)
+        return edit_line(place, after) if count == 1 else None
 
 
 def module_kind(node: GraphNode) -> str:
@@ -171,11 +182,7 @@ def output_activation(graph: LossGraph, node: GraphNode, state: RunState) -> Out
 
 def _without_call(code: str, function: str) -> tuple[str, int]:
     """The line with its one call of the function replaced by the call's argument, and how many there were."""
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:
-        return code, 0
-    calls = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and _called(node.func) == function]
+    calls = [call for call in calls_in(code) if _called(call.func) == function]
     after = code
     for call in calls:
         text, inside = ast.get_source_segment(code, call), _argument(code, call)

@@ -6,6 +6,7 @@ import ast
 import re
 
 from torch_debugger.checks.base import RunState
+from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.records import (
     DEVIATION_FORMS,
     CopyLook,
@@ -117,9 +118,9 @@ def sampled_right(written: WrittenSampling, reading: DivergenceReading, use: str
     else:
         change = _deviation(reading.form, inner, by_name)
     place, around = written.deviation_place, written.around
-    if not change or len(around) != 2 or place.file is None or place.line is None or not place.code:
+    if not change or len(around) != 2:
         return change, None
-    return change, Edit(place.file, place.line, place.code, f"{around[0]}{change}{around[1]}")
+    return change, edit_line(place, f"{around[0]}{change}{around[1]}")
 
 
 def _deviation(form: str, inner: str, by_name: bool) -> str:

@@ -6,7 +6,7 @@ import math
 import statistics
 from dataclasses import dataclass, field
 
-from torch_debugger.checks.base import RunState
+from torch_debugger.checks.base import RunState, at_line
 from torch_debugger.records import Place, SchedulerFact, SchedulerLook, StepCycle, Table, TensorRows
 
 
@@ -58,11 +58,6 @@ class Schedules:
         return self.known[look.number]
 
 
-def at_line(place: Place) -> str:
-    """` at train.py:31`, or nothing."""
-    return f" at {place.file}:{place.line}" if place.file else ""
-
-
 # An optimizer's steps in a row, as far as they were looked at, in which the same was wrong.
 @dataclass
 class Streak:
@@ -91,18 +86,13 @@ class Streaks:
         return [streak for streak in self._running.values() if streak.length > length]
 
 
-def line_of(place: Place) -> str:
-    """at train.py:31, or nothing where the line is not known."""
-    return f" at {place.file}:{place.line}" if place.file else ""
-
-
 def call_at(place: Place, otherwise: str) -> str:
     """The statement itself, in backquotes, with its line."""
-    return f"`{place.code or otherwise}`{line_of(place)}"
+    return f"`{place.code or otherwise}`{at_line(place)}"
 
 
 def parentheses(place: Place) -> str:
-    return f"`{place.code}`{line_of(place)} names the method without calling it: its parentheses are missing."
+    return f"`{place.code}`{at_line(place)} names the method without calling it: its parentheses are missing."
 
 
 # How large updates are beside the weights they change.

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check, RunState, StepSplit
+from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.records import (
     CostFact,
     Edit,
@@ -200,17 +201,13 @@ def _called(stacks: SampledStacks, number: int) -> StackNode | None:
 def every(line: DearLine, steps: int) -> Edit | None:
     """The line under `if step % 50 == 0:`; None where the line or the loop is not that plain."""
     counter, place = _counter(line.loop.code), line.place
-    if not counter or not line.is_in_loop or not _is_call_alone(place.code) or not place.file or not place.line:
+    if not counter or not line.is_in_loop or not _is_call_alone(place.code):
         return None
-    after = f"if {counter} % {steps} == 0:\n    {place.code}"
-    return Edit(place.file, place.line, place.code or "", after)
+    return edit_line(place, f"if {counter} % {steps} == 0:\n    {place.code}")
 
 
 def without(line: DearLine) -> Edit | None:
-    place = line.place
-    if not _is_call_alone(place.code) or not place.file or not place.line:
-        return None
-    return Edit(place.file, place.line, place.code or "", "")
+    return edit_line(line.place, "") if _is_call_alone(line.place.code) else None
 
 
 def _is_call_alone(code: str | None) -> bool:
@@ -274,22 +271,17 @@ class LineCost(Check):
         return self._judge(state)
 
     def _judge(self, state: RunState) -> Iterable[Finding]:
-        line = self._dear_line(state)
+        stacks, known = state.sampled.get("training"), (tuple(state.sites.values()), state.split.is_enough())
+        if stacks is not self._stacks or known != self._known:
+            self._stacks, self._known = stacks, known
+            self._line = dear_line(state, self.fits)
+        line = self._line
         if line is None or line.samples < self.least_samples:
             return
         gain = min(line.of_all * self.saved, _most_of(state))
         severity = severity_of(gain)
         if severity is not None and line.of_all * step_s(state) >= self.least_line_s:
             yield self._found(line, gain, severity if self.is_loud else "note", state)
-
-    def _dear_line(self, state: RunState) -> DearLine | None:
-        """Stacks are told far more rarely than costs, and one process may judge a thousand ranks: what they say
-        is worked out once."""
-        stacks, known = state.sampled.get("training"), (tuple(state.sites.values()), state.split.is_enough())
-        if stacks is not self._stacks or known != self._known:
-            self._stacks, self._known = stacks, known
-            self._line = dear_line(state, self.fits)
-        return self._line
 
     def _found(self, line: DearLine, gain: float, severity: str, state: RunState) -> Finding:
         whole_s = step_s(state)
@@ -298,15 +290,12 @@ class LineCost(Check):
         return self.finding(
             severity=severity,
             confidence=0.9,
-            message=(
-                f"{advice.what} takes {milliseconds(line.of_all * whole_s)} of the {milliseconds(whole_s)} of "
-                f"each step: `{line.place.code or 'this line'}`{others}."
-            ),
+            message=f"{advice.what} takes {milliseconds(line.of_all * whole_s)} of the {milliseconds(whole_s)} of "
+            f"each step: `{line.place.code or 'this line'}`{others}.",
             why=advice.why,
             fix=f"{advice.fix} {expected(gain, whole_s)}",
             where=line.place,
-            first_step=1,
-            last_step=state.step,
+            steps=(1, state.step),
             evidence={
                 "expected_gain": gain,
                 "lines_s": line.of_all * whole_s,

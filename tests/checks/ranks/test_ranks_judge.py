@@ -88,7 +88,7 @@ class _Counting(RankCheck):
         if len(set(steps.values())) > 1:
             yield self.finding(
                 severity="warning", confidence=0.95, message=str(steps), why="", fix="", where=Place(),
-                first_step=1, last_step=2, evidence={},
+                steps=(1, 2), evidence={},
             )  # fmt: skip
 
 

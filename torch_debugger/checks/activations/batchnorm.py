@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.call_edits import with_keyword
+from torch_debugger.checks.call_edits import edit_line, with_keyword
 from torch_debugger.records import BatchNormLook, Edit, Finding, ModuleFact, PhaseFact, Place, Record
 
 
@@ -64,7 +64,22 @@ class BatchnormStatsDiverge(Check):
             names = [name for name in reversed(self._last) if name.split(".", 1)[0] == root]
             found = [story for name in names if (story := self._story(name, state)) is not None]
             if found:
-                yield self._judge(found[0], len(found))
+                layers = len(found)
+                module, look, words = found[0]
+                momentum, values = module.settings["momentum"], math.prod(look.shape) // max(1, look.shape[1])
+                more = f"; {layers - 1} more layers are the same" if layers > 1 else ""
+                yield self.finding(
+                    severity="note" if momentum >= self.forgets_all and values >= self.many_values else "warning",
+                    confidence=0.85,
+                    message=f"`{module.path}` has `momentum={momentum:g}`: {words}{more}.",
+                    why="In eval mode BatchNorm uses what it has kept, not the batch. In torch `momentum` is the "
+                    "weight of the newest batch in it.",
+                    fix=f"Write `momentum=0.1`, or leave it out, for `{module.path}` ({module.kind}).",
+                    where=module.place,
+                    steps=(self._first[look.name].step, look.step),
+                    evidence={"momentum": momentum, "gap": look.gap, "ratio": look.ratio, "layers": float(layers)},
+                    edit=_edit(module.place),
+                )
 
     def _story(self, name: str, state: RunState) -> tuple[ModuleFact, BatchNormLook, str] | None:
         module, look = state.module(name), self._last[name]
@@ -82,31 +97,10 @@ class BatchnormStatsDiverge(Check):
             f"{look.gap:.2g} deviations away from the batches'"
         )  # fmt: skip
 
-    def _judge(self, story: tuple[ModuleFact, BatchNormLook, str], layers: int) -> Finding:
-        module, look, words = story
-        momentum, values = module.settings["momentum"], math.prod(look.shape) // max(1, look.shape[1])
-        more = f"; {layers - 1} more layers are the same" if layers > 1 else ""
-        return self.finding(
-            severity="note" if momentum >= self.forgets_all and values >= self.many_values else "warning",
-            confidence=0.85,
-            message=f"`{module.path}` has `momentum={momentum:g}`: {words}{more}.",
-            why=(
-                "In eval mode BatchNorm uses what it has kept, not the batch. In torch `momentum` is the "
-                "weight of the newest batch in it."
-            ),
-            fix=f"Write `momentum=0.1`, or leave it out, for `{module.path}` ({module.kind}).",
-            where=module.place,
-            first_step=self._first[look.name].step,
-            last_step=look.step,
-            evidence={"momentum": momentum, "gap": look.gap, "ratio": look.ratio, "layers": float(layers)},
-            edit=_edit(module.place),
-        )
-
 
 def _edit(place: Place) -> Edit | None:
-    code = place.code or ""
-    after, count = re.subn(r"momentum\s*=\s*[0-9.eE-]+", "momentum=0.1", code)
-    return Edit(place.file, place.line, code, after) if count == 1 and place.file and place.line else None
+    after, count = re.subn(r"momentum\s*=\s*[0-9.eE-]+", "momentum=0.1", place.code or "")
+    return edit_line(place, after) if count == 1 else None
 
 
 # TD315: batch normalisation over so few values that the batch decides the output.
@@ -184,10 +178,8 @@ class BatchnormTinyBatch(Check):
         return self.finding(
             severity="error" if few else "warning",
             confidence=0.95 if few else 0.85,
-            message=(
-                f"`{last.name}` normalises each channel over {values} values of {_samples(last)} since step "
-                f"{looks[0].step}{f', as {layers - 1} more layers do' if layers > 1 else ''}."
-            ),
+            message=f"`{last.name}` normalises each channel over {values} values of {_samples(last)} since step "
+            f"{looks[0].step}{f', as {layers - 1} more layers do' if layers > 1 else ''}.",
             why=(
                 f"Over {values} values the mean and variance are those of the sample itself: what it says is "
                 "normalised away."
@@ -195,13 +187,10 @@ class BatchnormTinyBatch(Check):
                 else "In training each sample is normalised by its own mean and variance, in eval mode by the "
                 "kept averages over all samples: these are two different models."
             ),
-            fix=(
-                f"Use batches of at least 16 samples, or replace `{last.name}` by "
-                f"`nn.GroupNorm({_groups(channels)}, {channels})`, which does not look at other samples."
-            ),
+            fix=f"Use batches of at least 16 samples, or replace `{last.name}` by "
+            f"`nn.GroupNorm({_groups(channels)}, {channels})`, which does not look at other samples.",
             where=Place(made.file, made.line, last.name, made.code),
-            first_step=looks[0].step,
-            last_step=last.step,
+            steps=(looks[0].step, last.step),
             evidence={"batch": float(last.shape[0]), "values": float(values), "layers": float(layers)},
         )
 
@@ -280,18 +269,13 @@ class BiasBeforeBatchnorm(Check):
         return self.finding(
             severity="note",
             confidence=0.95,
-            message=(
-                f"`{first}` ({kind}) adds a bias that `{self._norms[first]}` right behind it subtracts again"
-                f"{more}: {'these biases have' if more else 'it has'} no effect."
-            ),
-            why=(
-                "BatchNorm subtracts each channel's mean over the batch, and with it whatever constant was "
-                "added to the channel; its own bias takes that place."
-            ),
+            message=f"`{first}` ({kind}) adds a bias that `{self._norms[first]}` right behind it subtracts again"
+            f"{more}: {'these biases have' if more else 'it has'} no effect.",
+            why="BatchNorm subtracts each channel's mean over the batch, and with it whatever constant was "
+            "added to the channel; its own bias takes that place.",
             fix=f"Write `{edit.after}`." if edit else f"Make `{first}` with `bias=False`.",
             where=Place(place.file, place.line, first, place.code),
-            first_step=steps[0],
-            last_step=max(steps[-1], state.step),
+            steps=(steps[0], max(steps[-1], state.step)),
             evidence={"layers": float(count), "norm": self._norms[first]},
             edit=edit,
         )

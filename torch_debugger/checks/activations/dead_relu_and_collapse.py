@@ -164,18 +164,13 @@ class DeadRelu(Check):
         yield self.finding(
             severity=self._severity(share, learning),
             confidence=0.95 if share > self.dead_share_error else 0.8,
-            message=(
-                f"{_count(last)} of {name} {'is' if last.units == 1 else 'are'} dead {since}: zero for every "
-                f"sample of the batch ({last.batch} samples)."
-            ),
-            why=(
-                "A ReLU that is zero for all samples passes no gradient back, so the weights that feed it "
-                "stop learning and the unit stays dead."
-            ),
+            message=f"{_count(last)} of {name} {'is' if last.units == 1 else 'are'} dead {since}: zero for every "
+            f"sample of the batch ({last.batch} samples).",
+            why="A ReLU that is zero for all samples passes no gradient back, so the weights that feed it "
+            "stop learning and the unit stays dead.",
             fix=_fix(layer, last, state),
             where=last.place if last.place.file else rectifier_place(last.source, state),
-            first_step=first.step,
-            last_step=layer.last_step,
+            steps=(first.step, layer.last_step),
             evidence={
                 "dead_units": float(last.dead_units),
                 "units": float(last.units),
@@ -292,21 +287,14 @@ class CollapsedRepresentation(Check):
         return self.finding(
             severity="error",
             confidence=0.9,
-            message=(
-                f"All samples get the same embedding: the rows of {both} {differ} by {now:.2g} at step "
-                f"{last.step}, by {before:.2g} at step {first.step}, and the loss is at its floor."
-            ),
-            why=(
-                "The loss asks only that two views of a sample agree. The shortest way there is one answer for "
-                "everything, which says nothing about the samples."
-            ),
-            fix=(
-                "Add to the loss what pushes samples apart (negatives, or a variance term), or take "
-                f"{_detached(same[1])} as the target and put a small predictor network on `{same[0]}`."
-            ),
+            message=f"All samples get the same embedding: the rows of {both} {differ} by {now:.2g} at step "
+            f"{last.step}, by {before:.2g} at step {first.step}, and the loss is at its floor.",
+            why="The loss asks only that two views of a sample agree. The shortest way there is one answer for "
+            "everything, which says nothing about the samples.",
+            fix="Add to the loss what pushes samples apart (negatives, or a variance term), or take "
+            f"{_detached(same[1])} as the target and put a small predictor network on `{same[0]}`.",
             where=self._made,
-            first_step=self._looks[1].step,
-            last_step=last.step,
+            steps=(self._looks[1].step, last.step),
             evidence={"deviation": now, "deviation_at_start": before, "tensors": ", ".join(same)},
         )
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from torch_debugger.checks.base import Check, RunState, nodes_with, op_of
-from torch_debugger.checks.loss_graph import LossGraphCheck, at, model_behind, operands, origin
+from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, op_of
+from torch_debugger.checks.call_edits import replace_in_line
+from torch_debugger.checks.loss_graph import LossGraphCheck, model_behind, operands, origin
 from torch_debugger.checks.trends import fallen_share
 from torch_debugger.records import (
     DropoutLook,
-    Edit,
     Finding,
     GraphNode,
     LossGraph,
@@ -67,25 +67,20 @@ class DropoutTooHigh(Check):
     def _judge(self, high: list[ModuleFact], fallen: float, model: ModelFact, state: RunState) -> Finding:
         dropout, share = high[0], high[0].settings["p"]
         kept = round(1 - share, 4) or 0.1
-        name = f"`{dropout.path}`" if dropout.kind else f"The dropout after `{dropout.path}`{at(dropout.place)}"
+        name = f"`{dropout.path}`" if dropout.kind else f"The dropout after `{dropout.path}`{at_line(dropout.place)}"
         others = f", and {len(high) - 1} more like it" if len(high) > 1 else ""
         return self.finding(
             severity="warning" if fallen < self.healthy_fall else "note",
             confidence=0.85,
-            message=(
-                f"{name} drops {share:.0%} of what it is given{others}: only {kept:.0%} of the "
-                f"values pass in training. The loss has fallen by {max(0.0, fallen):.0%}."
-            ),
-            why=(
-                "`p` is the probability that a value is set to 0, not that it is kept. What passes is "
-                f"multiplied by {1 / kept:.3g}, so the layers behind see mostly noise."
-            ),
+            message=f"{name} drops {share:.0%} of what it is given{others}: only {kept:.0%} of the "
+            f"values pass in training. The loss has fallen by {max(0.0, fallen):.0%}.",
+            why="`p` is the probability that a value is set to 0, not that it is kept. What passes is "
+            f"multiplied by {1 / kept:.3g}, so the layers behind see mostly noise.",
             fix=f"Write `p={kept:g}` if {share:.0%} should be kept; usual values are 0.1 to 0.5.",
             where=dropout.place,
-            first_step=model.step,
-            last_step=max(model.step, state.step),
+            steps=(model.step, max(model.step, state.step)),
             evidence={"p": share, "layers": float(len(high)), "loss_fallen": fallen},
-            edit=_edit(dropout, share, kept),
+            edit=replace_in_line(dropout.place, f"{share:g}", f"{kept:g}"),
         )
 
 
@@ -94,13 +89,6 @@ def _as_module(mask: DropoutLook, state: RunState) -> ModuleFact:
     layer = state.module(mask.source)
     place = mask.place if mask.place.file or layer is None else layer.place
     return ModuleFact(mask.source, "", place, settings={"p": mask.share})
-
-
-def _edit(dropout: ModuleFact, share: float, kept: float) -> Edit | None:
-    place, written = dropout.place, f"{share:g}"
-    if place.file is None or place.line is None or (place.code or "").count(written) != 1:
-        return None
-    return Edit(place.file, place.line, place.code or "", (place.code or "").replace(written, f"{kept:g}"))
 
 
 # TD313: dropout behind the last layer, on the scores themselves.
@@ -159,25 +147,18 @@ class DropoutOnOutput(LossGraphCheck):
             return None
         place = module.place if module is not None else mask.place or graph.made
         path = module.path if module is not None else None
-        loss, name = _TAKERS[op_of(taker)], f"`{path}`" if path else f"The dropout{at(place)}"
+        loss, name = _TAKERS[op_of(taker)], f"`{path}`" if path else f"The dropout{at_line(place)}"
         return self.finding(
             severity="error",
             confidence=0.9,
-            message=(
-                f"{name} sets {share:.0%} of the model's outputs to 0 before {loss} sees them: "
-                "dropout stands behind the last layer."
-            ),
-            why=(
-                "Dropout makes hidden features work without each other. On the output it deletes the answer itself, "
-                f"at random: no weights can make up for that, and what is left is scaled up by {1 / (1 - share):.3g}."
-            ),
-            fix=(
-                f"Move {name[0].lower() + name[1:]} in front of the last layer, so that the layer's "
-                "output goes to the loss as it is."
-            ),
+            message=f"{name} sets {share:.0%} of the model's outputs to 0 before {loss} sees them: "
+            "dropout stands behind the last layer.",
+            why="Dropout makes hidden features work without each other. On the output it deletes the answer itself, "
+            f"at random: no weights can make up for that, and what is left is scaled up by {1 / (1 - share):.3g}.",
+            fix=f"Move {name[0].lower() + name[1:]} in front of the last layer, so that the layer's "
+            "output goes to the loss as it is.",
             where=place,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"p": share, "dropout": path or "F.dropout", "loss": loss},
         )
 

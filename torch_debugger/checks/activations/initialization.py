@@ -7,8 +7,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.optimization import module_of, relative_spread
 from torch_debugger.checks.trends import fallen_share
 from torch_debugger.records import Finding, HandMadeWeights, ModelFact, Place, Record, TensorRows, TwinUnits
@@ -94,13 +93,48 @@ class BadInitScale(Check):
             if any("Norm" in module.kind for module in model.modules) or len(signal.sizes) < self.layers_needed:
                 continue
             if self._is_off(signal) and self._does_harm(signal.factor, state):
-                yield self._judge(signal, model, state)
+                grows = signal.factor > 1
+                first, last = signal.names[0], signal.names[-1]
+                yield self.finding(
+                    severity="error",
+                    confidence=0.9,
+                    message=f"Before the first update the signal {'grows' if grows else 'shrinks'} by a factor of "
+                    f"{signal.factor:.2g} from layer to layer, from a deviation of {signal.sizes[0]:.2g} after "
+                    f"`{first}` to {signal.sizes[-1]:.2g} after `{last}`.",
+                    why=f"The weights are {self._spread:.2g} times the size that keeps a signal as it is, and over "
+                    f"{len(signal.sizes)} layers this multiplies; the gradient on its way back suffers the same.",
+                    fix=_fix(model),
+                    where=_where(model, first, state),
+                    steps=(1, 1),
+                    evidence={
+                        "factor": signal.factor,
+                        "first_deviation": signal.sizes[0],
+                        "last_deviation": signal.sizes[-1],
+                        "layers": float(len(signal.sizes)),
+                        "relative_spread": self._spread,
+                    },
+                )
         own = self._own
-        if own is not None and self._is_large(own) and self._does_harm(own.spread, state):
-            yield self._judge_own(own)
-
-    def _is_large(self, own: HandMadeWeights) -> bool:
-        return own.count >= self.matrices_needed and own.spread >= self.large_own
+        if (
+            own is not None
+            and own.count >= self.matrices_needed
+            and own.spread >= self.large_own
+            and self._does_harm(own.spread, state)
+        ):
+            yield self.finding(
+                severity="error",
+                confidence=0.88,
+                message=f"Before the first update the {own.count} weight matrices{at_line(own.place)} are "
+                f"{own.spread:.2g} times the size that keeps a signal as it is: it grows by about that factor in each "
+                "layer.",
+                why="`torch.randn` draws with a deviation of 1, however many inputs are added up. The outputs are "
+                "enormous then, and so are the first losses and gradients.",
+                fix="Divide by the root of the number of inputs where the weights are drawn"
+                f"{at_line(own.place)}: `(torch.randn(n_out, n_in) * (2 / n_in) ** 0.5).requires_grad_()`.",
+                where=own.place,
+                steps=(1, 1),
+                evidence={"relative_spread": own.spread, "matrices": float(own.count)},
+            )
 
     def _does_harm(self, factor: float, state: RunState) -> bool:
         points = state.losses.points
@@ -118,56 +152,6 @@ class BadInitScale(Check):
         steady = signal.share(False) >= self.steady_share
         small = signal.factor <= self.shrinking and self._spread <= self.small_weights
         return steady and small and whole <= self.shrunk_in_all
-
-    def _judge_own(self, own: HandMadeWeights) -> Finding:
-        return self.finding(
-            severity="error",
-            confidence=0.88,
-            message=(
-                f"Before the first update the {own.count} weight matrices{at(own.place)} are {own.spread:.2g} "
-                "times the size that keeps a signal as it is: it grows by about that factor in each layer."
-            ),
-            why=(
-                "`torch.randn` draws with a deviation of 1, however many inputs are added up. The outputs are "
-                "enormous then, and so are the first losses and gradients."
-            ),
-            fix=(
-                "Divide by the root of the number of inputs where the weights are drawn"
-                f"{at(own.place)}: `(torch.randn(n_out, n_in) * (2 / n_in) ** 0.5).requires_grad_()`."
-            ),
-            where=own.place,
-            first_step=1,
-            last_step=1,
-            evidence={"relative_spread": own.spread, "matrices": float(own.count)},
-        )
-
-    def _judge(self, signal: _Signal, model: ModelFact, state: RunState) -> Finding:
-        grows = signal.factor > 1
-        first, last = signal.names[0], signal.names[-1]
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=(
-                f"Before the first update the signal {'grows' if grows else 'shrinks'} by a factor of "
-                f"{signal.factor:.2g} from layer to layer, from a deviation of {signal.sizes[0]:.2g} after "
-                f"`{first}` to {signal.sizes[-1]:.2g} after `{last}`."
-            ),
-            why=(
-                f"The weights are {self._spread:.2g} times the size that keeps a signal as it is, and over "
-                f"{len(signal.sizes)} layers this multiplies; the gradient on its way back suffers the same."
-            ),
-            fix=_fix(model),
-            where=_where(model, first, state),
-            first_step=1,
-            last_step=1,
-            evidence={
-                "factor": signal.factor,
-                "first_deviation": signal.sizes[0],
-                "last_deviation": signal.sizes[-1],
-                "layers": float(len(signal.sizes)),
-                "relative_spread": self._spread,
-            },
-        )
 
 
 def _read(rows: TensorRows, model: ModelFact) -> _Signal:
@@ -259,18 +243,13 @@ class ConstantInitSymmetry(Check):
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=(
-                f"All units of `{weight}`{others} have the same weights and {gradient} since step "
-                f"{looks[0].step}: they are copies of one unit and stay so."
-            ),
-            why=(
-                "Units that start alike compute the same, so the loss asks the same of each of them. Only "
-                "different start values let them learn different things."
-            ),
-            fix=_constant_init_symmetry_fix(last.place, weight),
-            where=_constant_init_symmetry_where(last.place, module_of(weight), state),
-            first_step=looks[0].step,
-            last_step=last.step,
+            message=f"All units of `{weight}`{others} have the same weights and {gradient} since step "
+            f"{looks[0].step}: they are copies of one unit and stay so.",
+            why="Units that start alike compute the same, so the loss asks the same of each of them. Only "
+            "different start values let them learn different things.",
+            fix=_random_instead(last.place, weight),
+            where=_place_of_layer(last.place, module_of(weight), state),
+            steps=(looks[0].step, last.step),
             evidence={"layers": ", ".join(names[:8]), "count": float(len(names)), "matrices": float(last.matrices)},
         )
 
@@ -281,14 +260,14 @@ def _counts(parameter: str, state: RunState) -> bool:
     return module is None or not module.kind.startswith("Embedding")
 
 
-def _constant_init_symmetry_where(place: Place, layer: str, state: RunState) -> Place:
+def _place_of_layer(place: Place, layer: str, state: RunState) -> Place:
     if place.file:
         return Place(place.file, place.line, layer, place.code)
     module = state.module(layer)
     return Place(module.place.file, module.place.line, layer, module.place.code) if module else Place(module=layer)
 
 
-def _constant_init_symmetry_fix(place: Place, weight: str) -> str:
+def _random_instead(place: Place, weight: str) -> str:
     instead = f"random values: `nn.init.kaiming_normal_({weight})`, and so for the others"
     if place.code:
         return f"Replace `{place.code}` by {instead}; a bias may stay constant."

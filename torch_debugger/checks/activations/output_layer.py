@@ -6,9 +6,10 @@ import ast
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState, nodes_with, numbers_by_op, op_of
+from torch_debugger.checks.call_edits import calls_in, edit_line
 from torch_debugger.checks.loss_graph import OutputActivation, operands, origin, output_activation, prediction_in
 from torch_debugger.checks.trends import fallen_share
-from torch_debugger.records import Comparison, Edit, Finding, GraphNode, LossGraph, Place, Record
+from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Place, Record
 
 _SCORES = {"LogSoftmax": "cross-entropy", "BinaryCrossEntropyWithLogits": "binary cross-entropy on logits"}
 _DISTANCES = {
@@ -68,10 +69,31 @@ class ReluAfterOutput(Check):
         if graph is None or "Relu" not in numbers_by_op(graph):
             return None
         for taker in nodes_with(graph, (*_SCORES, *_DISTANCES)):
-            relu = _rectified(graph, taker)
+            taken = prediction_in(graph, taker)
+            made = origin(graph, taken) if taken is not None else None
+            relu = made if made is not None and op_of(made) == "Relu" else None
             needs = self._needs(graph, taker) if relu is not None else None
             if relu is not None and needs is not None:
-                return self._judge(graph, output_activation(graph, relu, state), needs, state)
+                extra = output_activation(graph, relu, state)
+                found = extra.node.place
+                place = found if found is not None and found.file else extra.where
+                after = _without(place.code or "", extra, state) if extra.node.place else None
+                return self.finding(
+                    severity="error",
+                    confidence=0.9,
+                    message=f"The model's output goes through a ReLU into {needs}: it can never be negative.",
+                    why="Where the layer in front gives a negative value the ReLU makes it 0 and passes no gradient "
+                    "back, so exactly the outputs that should go down cannot be corrected.",
+                    fix=(
+                        f"Write `{after}`: the last layer's output goes to the loss as it is."
+                        if after
+                        else "Leave out the ReLU after the last layer: its output goes to the loss as it is."
+                    ),
+                    where=place,
+                    steps=(graph.step, max(graph.step, state.step)),
+                    evidence={"chain": "loss <- Relu", "shape": str(extra.node.shape), "loss": graph.loss},
+                    edit=edit_line(place, after),
+                )
         return None
 
     def _needs(self, graph: LossGraph, taker: GraphNode) -> str | None:
@@ -84,57 +106,11 @@ class ReluAfterOutput(Check):
             return None
         return f"{_DISTANCES[op]} to targets of which {told.below_zero:.0%} lie below 0"
 
-    def _judge(self, graph: LossGraph, extra: OutputActivation, needs: str, state: RunState) -> Finding:
-        place = _line(extra)
-        after = _without(place.code or "", extra, state) if extra.node.place else None
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=f"The model's output goes through a ReLU into {needs}: it can never be negative.",
-            why=(
-                "Where the layer in front gives a negative value the ReLU makes it 0 and passes no gradient "
-                "back, so exactly the outputs that should go down cannot be corrected."
-            ),
-            fix=(
-                f"Write `{after}`: the last layer's output goes to the loss as it is."
-                if after
-                else "Leave out the ReLU after the last layer: its output goes to the loss as it is."
-            ),
-            where=place,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
-            evidence={"chain": "loss <- Relu", "shape": str(extra.node.shape), "loss": graph.loss},
-            edit=_edit(place, after),
-        )
-
-
-def _rectified(graph: LossGraph, taker: GraphNode) -> GraphNode | None:
-    """The ReLU whose output this node takes as its first operand."""
-    taken = prediction_in(graph, taker)
-    made = origin(graph, taken) if taken is not None else None
-    return made if made is not None and op_of(made) == "Relu" else None
-
-
-def _edit(place: Place, after: str | None) -> Edit | None:
-    if place.file is None or place.line is None or after is None:
-        return None
-    return Edit(place.file, place.line, place.code or "", after)
-
-
-def _line(extra: OutputActivation) -> Place:
-    """Where forward returns it, else where the module is made."""
-    found = extra.node.place
-    return found if found is not None and found.file else extra.where
-
 
 def _without(code: str, extra: OutputActivation, state: RunState) -> str | None:
     """`return self.act(self.out(x))` -> `return self.out(x)`"""
     root = extra.model.root if extra.model else ""
-    try:
-        calls = [node for node in ast.walk(ast.parse(code)) if isinstance(node, ast.Call)]
-    except SyntaxError:
-        return None
-    for call in calls:
+    for call in calls_in(code):
         module = state.module(f"{root}.{ast.unparse(call.func).removeprefix('self.')}")
         kept: ast.expr | None = None
         if (module is not None and module.kind == "ReLU") or ast.unparse(call.func) in ("torch.relu", "F.relu"):
@@ -196,15 +172,18 @@ class NormAfterOutput(Check):
         for taker in graph.nodes:
             compared = _compared(graph, taker)
             made = origin(graph, compared) if compared is not None else None
-            if made is not None and op_of(made) == "NativeLayerNorm" and self._is_small(made):
+            if (
+                made is not None
+                and op_of(made) == "NativeLayerNorm"
+                and bool(made.shape)
+                and made.shape[-1] <= self.most_features
+            ):
                 return made, _DISTANCES[op_of(taker)]
         return None
 
-    def _is_small(self, norm: GraphNode) -> bool:
-        return bool(norm.shape) and norm.shape[-1] <= self.most_features
-
     def _judge(self, graph: LossGraph, norm: GraphNode, loss: str, fallen: float, state: RunState) -> Finding:
-        path = _module_of(graph, norm)
+        names = [operand.parameter for operand in operands(graph, norm) if operand.parameter]
+        path = names[0].rpartition(".")[0] if names else ""
         module = state.module(path) if path else None
         what = f"`{path}` ({module.kind})" if module is not None else "A layer_norm"
         size = norm.shape[-1]
@@ -214,14 +193,11 @@ class NormAfterOutput(Check):
             severity="error" if size == 1 else "warning",
             confidence=0.97 if size == 1 else 0.85,
             message=(f"{what} {lost}{given}, right in front of {loss}. The loss has fallen by {max(0.0, fallen):.0%}."),
-            why=(
-                "A LayerNorm subtracts the mean over a sample's own outputs and divides by their deviation: "
-                "what the last layer says about the level and the size of a sample is lost."
-            ),
+            why="A LayerNorm subtracts the mean over a sample's own outputs and divides by their deviation: "
+            "what the last layer says about the level and the size of a sample is lost.",
             fix=f"Remove {what}, or put it in front of the last layer.",
             where=_place(module.place if module is not None else None, path, graph),
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"features": float(size), "loss_fallen": fallen, "loss": loss},
         )
 
@@ -235,11 +211,6 @@ def _compared(graph: LossGraph, taker: GraphNode) -> GraphNode | None:
         return first
     sides = list(operands(graph, first)) if first is not None and op_of(first) in ("Sub", "Rsub") else []
     return sides[0] if len(sides) == 1 else None
-
-
-def _module_of(graph: LossGraph, norm: GraphNode) -> str:
-    names = [operand.parameter for operand in operands(graph, norm) if operand.parameter]
-    return names[0].rpartition(".")[0] if names else ""
 
 
 def _place(made: Place | None, path: str, graph: LossGraph) -> Place:

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import at_line
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.trends import fallen_share
-from torch_debugger.records import Finding, ModuleFact, MultipliedMask, Place, Record, Squasher
+from torch_debugger.records import Finding, MultipliedMask, Place, Record, Squasher
 
 _LIMITS = {"sigmoid": "0 or 1", "tanh": "-1 or 1"}
 
@@ -80,23 +79,15 @@ class SaturatedSigmoidOrTanh(Check):
         return self.finding(
             severity="error" if fallen < self.stuck_fall else "warning",
             confidence=0.9 if fallen < self.stuck_fall else 0.75,
-            message=(
-                f"{last.saturated:.0%} of the outputs of the {last.function} after `{last.source}` are at "
-                f"{_LIMITS[last.function]} since step {first.step}{more}; the loss has fallen by "
-                f"{max(0.0, fallen):.0%}."
-            ),
-            why=(
-                f"At its limits a {last.function} is flat, so it passes almost no gradient back to "
-                f"`{last.source}` and to all layers before it."
-            ),
-            fix=(
-                f"Make what goes into the {last.function} smaller: bring the inputs of `{last.source}` to mean "
-                f"0 and deviation 1, and start from `nn.init.xavier_normal_({last.source}.weight)`. "
-                "`nn.ReLU()` or `nn.GELU()` instead do not saturate."
-            ),
+            message=f"{last.saturated:.0%} of the outputs of the {last.function} after `{last.source}` are at "
+            f"{_LIMITS[last.function]} since step {first.step}{more}; the loss has fallen by {max(0.0, fallen):.0%}.",
+            why=f"At its limits a {last.function} is flat, so it passes almost no gradient back to "
+            f"`{last.source}` and to all layers before it.",
+            fix=f"Make what goes into the {last.function} smaller: bring the inputs of `{last.source}` to mean "
+            f"0 and deviation 1, and start from `nn.init.xavier_normal_({last.source}.weight)`. "
+            "`nn.ReLU()` or `nn.GELU()` instead do not saturate.",
             where=_where(last, state),
-            first_step=first.step,
-            last_step=last.step,
+            steps=(first.step, last.step),
             evidence={
                 "saturated_share": last.saturated,
                 "layer": last.source,
@@ -106,12 +97,8 @@ class SaturatedSigmoidOrTanh(Check):
         )
 
 
-def _modules(state: RunState) -> list[ModuleFact]:
-    return [module for model in state.models.values() for module in model.modules]
-
-
 def _position(path: str, state: RunState) -> int:
-    paths = [module.path for module in _modules(state)]
+    paths = [module.path for model in state.models.values() for module in model.modules]
     return paths.index(path) if path in paths else len(paths)
 
 
@@ -166,17 +153,12 @@ class MaskMultipliedIntoScores(Check):
         return self.finding(
             severity="error",
             confidence=0.93,
-            message=(
-                f"The scores of a softmax{at_line(first.place)} are multiplied with a mask of zeros and ones: "
-                f"{first.zeros:.0%} of them become 0, which a softmax does not leave out."
-            ),
-            why=(
-                "A softmax gives every score a weight in proportion to exp(score), and exp(0) is 1: a masked "
-                "place gets as much as one with a middling score. Only -inf gives a weight of 0."
-            ),
+            message=f"The scores of a softmax{at_line(first.place)} are multiplied with a mask of zeros and ones: "
+            f"{first.zeros:.0%} of them become 0, which a softmax does not leave out.",
+            why="A softmax gives every score a weight in proportion to exp(score), and exp(0) is 1: a masked "
+            "place gets as much as one with a middling score. Only -inf gives a weight of 0.",
             fix='Write `scores.masked_fill(mask == 0, float("-inf"))` in place of the product, in your names.',
             where=first.place,
-            first_step=first.step,
-            last_step=max(looks[-1].step, state.step),
+            steps=(first.step, max(looks[-1].step, state.step)),
             evidence={"masked": first.zeros, "shape": str(first.shape), "looks": float(len(looks))},
         )

@@ -62,8 +62,7 @@ class UnexplainedCrash(Check):
             why=_why(crash),
             fix=_advice(crash, frame),
             where=crash.place,
-            first_step=record.step,
-            last_step=record.step,
+            steps=(record.step, record.step),
             evidence=self._in_reach(crash, frame),
         )
 

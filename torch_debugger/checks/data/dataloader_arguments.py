@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, digest_of, inputs_of, labels_of, line_of, name_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import digest_of, inputs_of, labels_of, line_of, name_of
 from torch_debugger.checks.call_edits import loader_with_keyword
 from torch_debugger.records import BatchLook, Finding, FixedDraw, LoaderFact, Record, TargetLook
 
@@ -84,28 +84,20 @@ class UnshuffledSortedLabels(Check):
             and len(single) >= self.one_class_slices * len(looks)
             and len(set(single)) > 1
         ):
-            yield self._judge_targets(looks, single)
-
-    def _judge_targets(self, looks: Sequence[TargetLook], single: Sequence[str]) -> Finding:
-        where = looks[-1].made
-        classes = len(set(single))
-        return self.finding(
-            severity="warning",
-            confidence=0.88,
-            message=(
-                f"{len(single)} of {len(looks)} steps that were looked at trained on a single class each, "
-                f"{classes} different ones in all: the loss{at(where)} is given sorted data."
-            ),
-            why=_WHY,
-            fix=(
-                "Shuffle before every epoch: `order = torch.randperm(len(x))`, and cut the batches from "
-                f"`x[order]` and `y[order]` that reach the loss{at(where)}."
-            ),
-            where=where,
-            first_step=looks[0].step,
-            last_step=looks[-1].step,
-            evidence={"one_class_steps": float(len(single)), "steps": float(len(looks))},
-        )
+            where = looks[-1].made
+            classes = len(set(single))
+            yield self.finding(
+                severity="warning",
+                confidence=0.88,
+                message=f"{len(single)} of {len(looks)} steps that were looked at trained on a single class each, "
+                f"{classes} different ones in all: the loss{at_line(where)} is given sorted data.",
+                why=_WHY,
+                fix="Shuffle before every epoch: `order = torch.randperm(len(x))`, and cut the batches from "
+                f"`x[order]` and `y[order]` that reach the loss{at_line(where)}.",
+                where=where,
+                steps=(looks[0].step, looks[-1].step),
+                evidence={"one_class_steps": float(len(single)), "steps": float(len(looks))},
+            )
 
     def _is_sorted(self, seen: dict[int, tuple[int, ...]]) -> bool:
         batches = [seen[index] for index in sorted(seen)]
@@ -122,15 +114,12 @@ class UnshuffledSortedLabels(Check):
         return self.finding(
             severity="warning",
             confidence=0.93,
-            message=(
-                f"`{name}`{at(where)} is sorted by class and not shuffled: {single} of {len(batches)} batches "
-                f"hold one class only, from class {first} to class {last}."
-            ),
+            message=f"`{name}`{at_line(where)} is sorted by class and not shuffled: {single} of {len(batches)} batches "
+            f"hold one class only, from class {first} to class {last}.",
             why=_WHY,
-            fix=f"Shuffle the training data: `shuffle=True` in the DataLoader{at(where)}.",
+            fix=f"Shuffle the training data: `shuffle=True` in the DataLoader{at_line(where)}.",
             where=where,
-            first_step=1,
-            last_step=step,
+            steps=(1, step),
             evidence={"one_class_batches": float(single), "batches": float(len(batches))},
             edit=loader_with_keyword(where, "shuffle", "True"),
         )
@@ -173,7 +162,19 @@ class SameOrderEachEpoch(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, FixedDraw):
             if record.each == "epoch":
-                yield self._judge_by_hand(record)
+                yield self.finding(
+                    severity="warning",
+                    confidence=0.9,
+                    message=f"`{record.function}`, which every epoch calls{at_line(record.call)}, seeds its generator "
+                    f"with the same number each time{at_line(record.seed)}: all epochs have the same batches in "
+                    "the same order.",
+                    why="Batches then always hold the same samples together, as if the data was shuffled only once.",
+                    fix=f"Make the generator once, before the epoch loop, and give it to `{record.function}`, or add "
+                    f"the number of the epoch to the seed{at_line(record.seed)}.",
+                    where=record.seed,
+                    steps=(record.step, record.step),
+                    evidence={"function": record.function},
+                )
             return
         assert isinstance(record, BatchLook)
         fact = state.loaders.get(record.loader)
@@ -186,53 +187,28 @@ class SameOrderEachEpoch(Check):
         openings.setdefault((record.loader, record.iteration), []).append(record)
         if key not in self._reported and self._repeats(openings):
             self._reported.add(key)
-            yield self._judge(fact, openings, record.step)
-
-    def _judge_by_hand(self, draw: FixedDraw) -> Finding:
-        return self.finding(
-            severity="warning",
-            confidence=0.9,
-            message=(
-                f"`{draw.function}`, which every epoch calls{at(draw.call)}, seeds its generator with the same "
-                f"number each time{at(draw.seed)}: all epochs have the same batches in the same order."
-            ),
-            why="Batches then always hold the same samples together, as if the data was shuffled only once.",
-            fix=(
-                f"Make the generator once, before the epoch loop, and give it to `{draw.function}`, or add the "
-                f"number of the epoch to the seed{at(draw.seed)}."
-            ),
-            where=draw.seed,
-            first_step=draw.step,
-            last_step=draw.step,
-            evidence={"function": draw.function},
-        )
+            where, name = line_of(fact), name_of(fact)
+            cause, fix = _cause_and_fix(fact, len({number for number, _ in openings}) > 1)
+            yield self.finding(
+                severity="warning",
+                confidence=0.93,
+                message=f"`{name}`{at_line(where)} is shuffled, but {len(openings)} epochs in a row had the same "
+                "batches in the same order.",
+                why=f"{cause} Batches then always hold the same samples together, as if nothing was shuffled.",
+                fix=fix,
+                where=where,
+                steps=(next(iter(openings.values()))[0].step, record.step),
+                evidence={"epochs": float(len(openings))},
+            )
 
     def _repeats(self, openings: dict[_Pass, list[BatchLook]]) -> bool:
         whole = [looks for looks in openings.values() if len(looks) == self.batches_needed]
         same = {tuple(digest_of(look) for look in looks) for looks in whole}
         return len(whole) >= self.passes_needed and len(same) == 1
 
-    def _judge(self, fact: LoaderFact, openings: dict[_Pass, list[BatchLook]], step: int) -> Finding:
-        where, name = line_of(fact), name_of(fact)
-        cause, fix = _cause_and_fix(fact, len({number for number, _ in openings}) > 1)
-        return self.finding(
-            severity="warning",
-            confidence=0.93,
-            message=(
-                f"`{name}`{at(where)} is shuffled, but {len(openings)} epochs in a row had the same batches in "
-                "the same order."
-            ),
-            why=f"{cause} Batches then always hold the same samples together, as if nothing was shuffled.",
-            fix=fix,
-            where=where,
-            first_step=next(iter(openings.values()))[0].step,
-            last_step=step,
-            evidence={"epochs": float(len(openings))},
-        )
-
 
 def _cause_and_fix(fact: LoaderFact, anew: bool) -> tuple[str, str]:
-    where, name = at(line_of(fact)), name_of(fact)
+    where, name = at_line(line_of(fact)), name_of(fact)
     if fact.replicas:
         return (
             "Its DistributedSampler draws the order from its seed and the number of the epoch, which it was "
@@ -282,32 +258,24 @@ class DropLastLosesData(Check):
         lost = samples - record.length * record.batch_size
         always_the_same = record.shuffle is False and lost >= self.lost_share * samples
         if record.length == 0 or always_the_same:
-            yield self._judge(record, lost)
-
-    def _judge(self, fact: LoaderFact, lost: int) -> Finding:
-        where, name = line_of(fact), name_of(fact)
-        share = f"{lost} of {fact.samples}"
-        told = (
-            f"delivers no batch at all: its {fact.samples} samples do not fill one batch of {fact.batch_size}"
-            if not fact.length
-            else f"never delivers the last {share} samples: they do not fill a batch of {fact.batch_size}"
-        )
-        line = f" at {where.file}:{where.line}" if where.file else ""
-        return self.finding(
-            severity="error" if not fact.length else "warning",
-            confidence=0.97,
-            message=f"`{name}`{line} {told}, and drop_last=True leaves such a batch out.",
-            why=(
-                "drop_last drops the last batch of an epoch when it is not full. In a fixed order that is the "
-                "same part of the data every time."
-            ),
-            fix=(
-                f"Remove `drop_last=True`{line}, or take a batch size well below {fact.samples} "
-                f"(now {fact.batch_size})."
-            ),
-            where=where,
-            first_step=max(1, fact.step),
-            last_step=max(1, fact.step),
-            evidence={"lost": float(lost), "samples": float(fact.samples or 0)},
-            edit=loader_with_keyword(where, "drop_last", "False"),
-        )
+            where, name = line_of(record), name_of(record)
+            share = f"{lost} of {record.samples}"
+            told = (
+                f"delivers no batch at all: its {record.samples} samples do not fill one batch of {record.batch_size}"
+                if not record.length
+                else f"never delivers the last {share} samples: they do not fill a batch of {record.batch_size}"
+            )
+            line = at_line(where)
+            yield self.finding(
+                severity="error" if not record.length else "warning",
+                confidence=0.97,
+                message=f"`{name}`{line} {told}, and drop_last=True leaves such a batch out.",
+                why="drop_last drops the last batch of an epoch when it is not full. In a fixed order that is the "
+                "same part of the data every time.",
+                fix=f"Remove `drop_last=True`{line}, or take a batch size well below {record.samples} "
+                f"(now {record.batch_size}).",
+                where=where,
+                steps=(max(1, record.step), max(1, record.step)),
+                evidence={"lost": float(lost), "samples": float(record.samples or 0)},
+                edit=loader_with_keyword(where, "drop_last", "False"),
+            )

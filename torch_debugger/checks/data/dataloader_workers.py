@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, digest_of, inputs_of, line_of, name_of
-from torch_debugger.records import BatchLook, CopiedGenerator, Finding, LoaderFact, PassFact, Record
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import digest_of, inputs_of, line_of, name_of
+from torch_debugger.records import BatchLook, CopiedGenerator, Finding, PassFact, Record
 
 
 class WorkerRngIdentical(Check):
@@ -46,32 +46,23 @@ class WorkerRngIdentical(Check):
             self._trained.add(record.loader)
         for number in (self._trained & self._kept.keys()) - self._told:
             self._told.add(number)
-            yield self._judge(self._kept[number], state)
-
-    def _judge(self, kept: CopiedGenerator, state: RunState) -> Finding:
-        loader = state.loaders.get(kept.loader)
-        read_by = f"`{name_of(loader)}`" if loader is not None else "the loader"
-        own = f"self.{kept.attribute}"
-        return self.finding(
-            severity="warning",
-            confidence=0.92,
-            message=(
-                f"`{own}` of `{kept.owner}`{at(kept.place)} ({kept.kind}) is copied into each of the {kept.workers} "
-                f"workers of {read_by}: all of them draw the same random numbers{at(kept.drawn)}."
-            ),
-            why=(
-                "Workers start as copies of the dataset, generator included, and usually anew in every epoch: "
-                "what is drawn in one of them is drawn in the others too, and again in the next epoch."
-            ),
-            fix=(
-                f"Draw from torch itself in place of `{own}`: each worker seeds it differently. Or give "
-                f"{read_by} a `worker_init_fn` that makes `{own}` anew, seeded with `torch.initial_seed()`."
-            ),
-            where=kept.place if kept.place.file else kept.drawn,
-            first_step=kept.step,
-            last_step=max(kept.step, state.step),
-            evidence={"workers": float(kept.workers), "attribute": own, "kind": kept.kind},
-        )
+            kept = self._kept[number]
+            loader = state.loaders.get(kept.loader)
+            read_by = f"`{name_of(loader)}`" if loader is not None else "the loader"
+            own = f"self.{kept.attribute}"
+            yield self.finding(
+                severity="warning",
+                confidence=0.92,
+                message=f"`{own}` of `{kept.owner}`{at_line(kept.place)} ({kept.kind}) is copied into each of the "
+                f"{kept.workers} workers of {read_by}: all of them draw the same random numbers{at_line(kept.drawn)}.",
+                why="Workers start as copies of the dataset, generator included, and usually anew in every epoch: "
+                "what is drawn in one of them is drawn in the others too, and again in the next epoch.",
+                fix=f"Draw from torch itself in place of `{own}`: each worker seeds it differently. Or give "
+                f"{read_by} a `worker_init_fn` that makes `{own}` anew, seeded with `torch.initial_seed()`.",
+                where=kept.place if kept.place.file else kept.drawn,
+                steps=(kept.step, max(kept.step, state.step)),
+                evidence={"workers": float(kept.workers), "attribute": own, "kind": kept.kind},
+            )
 
 
 # TD207: each worker of a loader delivers the same samples.
@@ -113,33 +104,24 @@ class SamplesRepeatedByWorkers(Check):
         looks.append(record)
         if len(looks) == self.groups_needed * fact.workers and self._in_groups(looks, fact.workers):
             self._reported.add(record.loader)
-            yield self._judge(fact, looks)
+            where, name = line_of(fact), name_of(fact)
+            yield self.finding(
+                severity="error",
+                confidence=0.96,
+                message=f"Each of the {fact.workers} workers of `{name}`{at_line(where)} delivers the same samples: "
+                f"the first {len(looks)} batches are {len(looks) // fact.workers} different ones, {fact.workers} "
+                "times each.",
+                why=f"A worker has its own copy of `{fact.dataset}`, with the same state. Unless it asks which "
+                "worker it is, it reads, or draws at random, exactly what the others do.",
+                fix=f"In `{fact.dataset}.__iter__` use `info = torch.utils.data.get_worker_info()`: go through every "
+                "`info.num_workers`-th sample from `info.id` on, and seed generators of your own with `info.seed`.",
+                where=where,
+                steps=(looks[0].step, looks[-1].step),
+                evidence={"workers": float(fact.workers), "batches": float(len(looks))},
+            )
 
     def _in_groups(self, looks: list[BatchLook], size: int) -> bool:
         digests = [digest_of(look) for look in looks]
         groups = [set(digests[start : start + size]) for start in range(0, len(digests), size)]
         together = {digest for group in groups for digest in group}
         return all(len(group) == 1 for group in groups) and len(together) == len(groups)
-
-    def _judge(self, fact: LoaderFact, looks: list[BatchLook]) -> Finding:
-        where, name = line_of(fact), name_of(fact)
-        return self.finding(
-            severity="error",
-            confidence=0.96,
-            message=(
-                f"Each of the {fact.workers} workers of `{name}`{at(where)} delivers the same samples: the first "
-                f"{len(looks)} batches are {len(looks) // fact.workers} different ones, {fact.workers} times each."
-            ),
-            why=(
-                f"A worker has its own copy of `{fact.dataset}`, with the same state. Unless it asks which "
-                "worker it is, it reads, or draws at random, exactly what the others do."
-            ),
-            fix=(
-                f"In `{fact.dataset}.__iter__` use `info = torch.utils.data.get_worker_info()`: go through every "
-                "`info.num_workers`-th sample from `info.id` on, and seed generators of your own with `info.seed`."
-            ),
-            where=where,
-            first_step=looks[0].step,
-            last_step=looks[-1].step,
-            evidence={"workers": float(fact.workers), "batches": float(len(looks))},
-        )

@@ -6,8 +6,9 @@ import math
 import re
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, digest_of, inputs_of, line_of, name_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import digest_of, inputs_of, line_of, name_of
+from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.records import (
     BatchLook,
     Edit,
@@ -15,7 +16,6 @@ from torch_debugger.records import (
     FixedDraw,
     InputLook,
     LoaderFact,
-    Place,
     Record,
     TargetLook,
     TensorLook,
@@ -82,7 +82,23 @@ class ConstantBatch(Check):
         if fact is not None and fact.length != 1 and inputs_of(look):
             self._count(look)
             if len(self._restarts[look.loader]) >= self.steps_needed and self._is_what_trains(look):
-                yield self._restarted(fact, self._restarts[look.loader])
+                streak = self._restarts[look.loader]
+                self._reported = True
+                name, last = name_of(fact), streak[-1]
+                others = f"the other {fact.length - 1} batches" if fact.length else "all other batches"
+                yield self.finding(
+                    severity="error",
+                    confidence=0.95,
+                    message=f"Every step since step {streak[0].step} trains on the first batch of `{name}`: the line"
+                    f"{at_line(fact.place)} starts the loader anew each time, and {others} are never used.",
+                    why=f"`next(iter({name}))` makes a new iterator and takes its first batch. Without shuffling that "
+                    f"is always the same one; {len(streak)} steps in a row were given identical samples.",
+                    fix=f"Loop over the loader: {_loop(fact)} in place of `next(iter(...))`{at_line(fact.place)}.",
+                    where=fact.place,
+                    steps=(streak[0].step, last.step),
+                    evidence={"steps": float(len(streak)), "batches": float(fact.length or 0)},
+                    edit=_edit(fact),
+                )
 
     def _count(self, look: BatchLook) -> None:
         streak = self._restarts.setdefault(look.loader, [])
@@ -130,43 +146,18 @@ class ConstantBatch(Check):
         steps = {given.step for given in self._inputs}
         return any(step + 1 in steps for step in steps)
 
-    def _restarted(self, fact: LoaderFact, streak: list[BatchLook]) -> Finding:
-        self._reported = True
-        name, last = name_of(fact), streak[-1]
-        others = f"the other {fact.length - 1} batches" if fact.length else "all other batches"
-        return self.finding(
-            severity="error",
-            confidence=0.95,
-            message=(
-                f"Every step since step {streak[0].step} trains on the first batch of `{name}`: the line"
-                f"{at(fact.place)} starts the loader anew each time, and {others} are never used."
-            ),
-            why=(
-                f"`next(iter({name}))` makes a new iterator and takes its first batch. Without shuffling that "
-                f"is always the same one; {len(streak)} steps in a row were given identical samples."
-            ),
-            fix=f"Loop over the loader: {_loop(fact)} in place of `next(iter(...))`{at(fact.place)}.",
-            where=fact.place,
-            first_step=streak[0].step,
-            last_step=last.step,
-            evidence={"steps": float(len(streak)), "batches": float(fact.length or 0)},
-            edit=_edit(fact),
-        )
-
     def _drawn_again(self, draw: FixedDraw, look: InputLook, steps: int) -> Finding:
         self._reported = True
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=(
-                f"`{draw.function}`, which every step calls{at(draw.call)}, seeds its generator with the same "
-                f"number each time{at(draw.seed)}: all {steps} batches that were looked at are the same."
-            ),
+            message=f"`{draw.function}`, which every step calls{at_line(draw.call)}, seeds its generator with the same "
+            f"number each time{at_line(draw.seed)}: all {steps} batches that were looked at are the same.",
             why="From the same seed the same samples are drawn; the rest of the data is never used.",
-            fix=(f"Make the generator once, outside of `{draw.function}`, or take the seed out of it{at(draw.seed)}."),
+            fix=f"Make the generator once, outside of `{draw.function}`, or take the seed out of "
+            f"it{at_line(draw.seed)}.",
             where=draw.seed,
-            first_step=self._inputs[0].step,
-            last_step=look.step,
+            steps=(self._inputs[0].step, look.step),
             evidence={"looks": float(steps), "function": draw.function},
         )
 
@@ -174,23 +165,18 @@ class ConstantBatch(Check):
         self._reported = True
         root, moved = look.layer.split(".")[0], self._moved[origin.loader]
         loop = _LOOP.match(fact.place.code or "")
-        names = f"`{loop['names']}` of the line{at(fact.place)}" if loop else f"each batch of `{name_of(fact)}`"
+        names = f"`{loop['names']}` of the line{at_line(fact.place)}" if loop else f"each batch of `{name_of(fact)}`"
         first = self._inputs[0].step
         return self.finding(
             severity="error",
             confidence=0.92,
-            message=(
-                f"`{root}`{at(look.call)} is given the same batch since step {first}, while `{name_of(fact)}` "
-                f"has delivered {moved} others."
-            ),
-            why=(
-                "The input is a batch that the loader delivered before; those of the loop are not used. "
-                "A variable of an earlier line stands where the loop's own should."
-            ),
-            fix=f"Give `{root}`{at(look.call)} {names} in place of the older one it gets now.",
+            message=f"`{root}`{at_line(look.call)} is given the same batch since step {first}, while `{name_of(fact)}` "
+            f"has delivered {moved} others.",
+            why="The input is a batch that the loader delivered before; those of the loop are not used. "
+            "A variable of an earlier line stands where the loop's own should.",
+            fix=f"Give `{root}`{at_line(look.call)} {names} in place of the older one it gets now.",
             where=look.call,
-            first_step=first,
-            last_step=look.step,
+            steps=(first, look.step),
             evidence={"looks": float(len(self._inputs)), "batches": float(moved)},
         )
 
@@ -202,10 +188,8 @@ def _loop(fact: LoaderFact) -> str:
 
 
 def _edit(fact: LoaderFact) -> Edit | None:
-    place: Place = fact.place
-    if place.file is None or place.line is None or not _NEXT_OF_ITER.match(place.code or ""):
-        return None
-    return Edit(place.file, place.line, place.code or "", _loop(fact).strip("`"))
+    alone = _NEXT_OF_ITER.match(fact.place.code or "")
+    return edit_line(fact.place, _loop(fact).strip("`")) if alone else None
 
 
 # TD214: all samples of a batch are the same, but their labels are not.
@@ -266,7 +250,22 @@ class IdenticalSamples(Check):
         long_enough = state.step >= self.steps_needed and len(self._given) >= self.looks_needed
         if long_enough and not self._told:
             self._told = True
-            yield self._judge_input(self._given[-1])
+            look = self._given[-1]
+            model, count = look.layer.split(".")[0], len(look.samples)
+            where = look.repeated_at if look.repeated_at.file else look.call
+            yield self.finding(
+                severity="error",
+                confidence=0.9,
+                message=f"All {count} samples that `{model}` is given{at_line(look.call)} are the same although their "
+                f"labels differ, on {len(self._given)} looks in a row since step {self._given[0].step}.",
+                why="What the batches are cut from holds one sample many times: `[row] * n` makes n names for one "
+                "row, and a buffer that is filled again changes all that was kept of it.",
+                fix=f"Make a row for each sample{at_line(where)}: `[make_row() for _ in range(n)]` in place of "
+                "`[row] * n`, and `.copy()` or `.clone()` a buffer that is filled again.",
+                where=where,
+                steps=(self._given[0].step, look.step),
+                evidence={"samples": float(count), "looks": float(len(self._given))},
+            )
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         return self._tell_input(state)
@@ -281,7 +280,21 @@ class IdenticalSamples(Check):
             return
         streak.append(record)
         if len(streak) == self.batches_needed:
-            yield self._judge(fact, streak)
+            where, name = line_of(fact), name_of(fact)
+            count = len(streak[-1].tensors[0].samples)
+            yield self.finding(
+                severity="error",
+                confidence=0.93,
+                message=f"All {count} samples of a batch from `{name}`{at_line(where)} are the same although their "
+                f"targets differ, in {len(streak)} batches in a row since step {streak[0].step}.",
+                why=f"`{fact.dataset}` returns the same values for every index: it does not use the index, or it "
+                "returns one tensor that it fills again and again, so that a batch holds the last one many times.",
+                fix=f"In `{fact.dataset}.__getitem__` read the sample of the index it is given and return a tensor "
+                f"of its own: `.clone()` a buffer that is filled again. The loader is made{at_line(where)}.",
+                where=where,
+                steps=(streak[0].step, streak[-1].step),
+                evidence={"samples": float(count), "batches": float(len(streak))},
+            )
 
     def _is_uniform(self, look: BatchLook) -> bool:
         inputs = [tensor for tensor in look.tensors if _elements(tensor) >= self.elements_needed]
@@ -290,54 +303,6 @@ class IdenticalSamples(Check):
         many = all(len(tensor.samples) >= self.samples_needed for tensor in inputs)
         differ = any(len(set(tensor.samples or tensor.labels)) > 1 for tensor in targets)
         return bool(inputs) and alike and many and differ and len(inputs) + len(targets) == len(look.tensors)
-
-    def _judge_input(self, look: InputLook) -> Finding:
-        model, count = look.layer.split(".")[0], len(look.samples)
-        where = look.repeated_at if look.repeated_at.file else look.call
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=(
-                f"All {count} samples that `{model}` is given{at(look.call)} are the same although their "
-                f"labels differ, on {len(self._given)} looks in a row since step {self._given[0].step}."
-            ),
-            why=(
-                "What the batches are cut from holds one sample many times: `[row] * n` makes n names for one "
-                "row, and a buffer that is filled again changes all that was kept of it."
-            ),
-            fix=(
-                f"Make a row for each sample{at(where)}: `[make_row() for _ in range(n)]` in place of "
-                "`[row] * n`, and `.copy()` or `.clone()` a buffer that is filled again."
-            ),
-            where=where,
-            first_step=self._given[0].step,
-            last_step=look.step,
-            evidence={"samples": float(count), "looks": float(len(self._given))},
-        )
-
-    def _judge(self, fact: LoaderFact, streak: list[BatchLook]) -> Finding:
-        where, name = line_of(fact), name_of(fact)
-        count = len(streak[-1].tensors[0].samples)
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=(
-                f"All {count} samples of a batch from `{name}`{at(where)} are the same although their targets "
-                f"differ, in {len(streak)} batches in a row since step {streak[0].step}."
-            ),
-            why=(
-                f"`{fact.dataset}` returns the same values for every index: it does not use the index, or it returns "
-                "one tensor that it fills again and again, so that a batch holds the last one many times."
-            ),
-            fix=(
-                f"In `{fact.dataset}.__getitem__` read the sample of the index it is given and return a tensor "
-                f"of its own: `.clone()` a buffer that is filled again. The loader is made{at(where)}."
-            ),
-            where=where,
-            first_step=streak[0].step,
-            last_step=streak[-1].step,
-            evidence={"samples": float(count), "batches": float(len(streak))},
-        )
 
 
 def _elements(tensor: TensorLook) -> int:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, label_tensor, line_of, name_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import label_tensor, line_of, name_of
 from torch_debugger.checks.trends import LossPoints
 from torch_debugger.records import (
     BatchLook,
@@ -100,21 +100,14 @@ class LabelsConstant(Check):
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=(
-                f"All {seen.count} labels seen from `{name}`{at(where)} are {label}: the model is never shown "
-                "another class."
-            ),
-            why=(
-                f"With one class for every sample the loss is least when the model always answers {label}. "
-                "It learns that within a few steps and nothing else."
-            ),
-            fix=(
-                f"Print the labels that `{fact.dataset}` returns for a few samples and correct how they are "
-                f"made; they reach the loss{at(self._targets[0].made)} as {label} only."
-            ),
+            message=f"All {seen.count} labels seen from `{name}`{at_line(where)} are {label}: the model is never shown "
+            "another class.",
+            why=f"With one class for every sample the loss is least when the model always answers {label}. "
+            "It learns that within a few steps and nothing else.",
+            fix=f"Print the labels that `{fact.dataset}` returns for a few samples and correct how they are "
+            f"made; they reach the loss{at_line(self._targets[0].made)} as {label} only.",
             where=where,
-            first_step=1,
-            last_step=step,
+            steps=(1, step),
             evidence={"label": float(label), "labels_seen": float(seen.count)},
         )
 
@@ -156,7 +149,19 @@ class LabelsShuffledApart(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         fallen = self._fallen(state.losses.finite())
         if self._pairs and len(state.optimizers) == 1 and fallen is not None and fallen < self.most_fallen:
-            yield self._judge(self._pairs[0], fallen, state)
+            pair = self._pairs[0]
+            yield self.finding(
+                severity="error",
+                confidence=0.9,
+                message=f"{_what(pair)}: samples get the labels of others. Since its beginning the loss has fallen by "
+                f"{max(0.0, fallen):.0%}.",
+                why="No input tells anything about its label any more. What is left to learn is how often each "
+                "label occurs.",
+                fix=_fix(pair),
+                where=pair.place,
+                steps=(pair.step, max(pair.step, state.step)),
+                evidence={"first": pair.first, "second": pair.second, "loss_fallen": fallen},
+            )
 
     def _fallen(self, points: LossPoints) -> float | None:
         if len(points) < self.fewest_losses:
@@ -165,25 +170,6 @@ class LabelsShuffledApart(Check):
         begun = statistics.median(values[len(values) // 10 : len(values) // 3])
         now = statistics.median(values[-len(values) // 5 :])
         return 1.0 - now / begun if begun > 0 else None
-
-    def _judge(self, pair: ShuffledPair, fallen: float, state: RunState) -> Finding:
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=(
-                f"{_what(pair)}: samples get the labels of others. Since its beginning the loss has fallen by "
-                f"{max(0.0, fallen):.0%}."
-            ),
-            why=(
-                "No input tells anything about its label any more. What is left to learn is how often each "
-                "label occurs."
-            ),
-            fix=_fix(pair),
-            where=pair.place,
-            first_step=pair.step,
-            last_step=max(pair.step, state.step),
-            evidence={"first": pair.first, "second": pair.second, "loss_fallen": fallen},
-        )
 
 
 def _what(pair: ShuffledPair) -> str:
@@ -255,7 +241,11 @@ class TargetLeakage(Check):
 
     def _see_target(self, look: TargetLook) -> Iterable[Finding]:
         columns = self._columns()
-        if not columns or len(columns & set(look.copied_to)) != 1 or not self._is_sure(look):
+        if (
+            not columns
+            or len(columns & set(look.copied_to)) != 1
+            or not (look.shape[0] >= self.samples_needed and len(look.labels) != 1)
+        ):
             self._streak.clear()
         else:
             self._streak.append(look)
@@ -267,7 +257,27 @@ class TargetLeakage(Check):
         self._futures.append(look)
         if len(self._futures) >= self.futures_needed:
             self._reported = True
-            yield self._judge_future(look, self._futures[0].step)
+            reader = f"`{look.layer}`" if look.layer else "The attention"
+            cause = "it reads them backwards as well" if look.layer else "no causal mask is in effect"
+            yield self.finding(
+                severity="error",
+                confidence=0.93,
+                message=f"{reader}{at_line(look.place)} lets each of the {look.length} places of `{look.tokens}` see "
+                f"the next one, and the next token is what the loss asks for: {cause}.",
+                why="The model only has to copy the answer from the place after. Its loss falls far below what is "
+                "possible, and it writes nonsense where the next token is not there yet.",
+                fix=(
+                    f"Make `{look.layer}` without `bidirectional=True`; its output is half as wide then."
+                    if look.layer
+                    else f"Give the attention{at_line(look.place)} a causal mask: `is_causal=True` in "
+                    "`scaled_dot_product_attention`, or "
+                    f"`mask=nn.Transformer.generate_square_subsequent_mask({look.length})`; in scores of your own, "
+                    "`masked_fill(torch.ones(n, n).triu(1).bool(), float('-inf'))` before the softmax."
+                ),
+                where=look.place,
+                steps=(self._futures[0].step, look.step),
+                evidence={"attentions": float(look.attentions), "places": float(look.length)},
+            )
 
     def _columns(self) -> set[int]:
         """Those that were equal to the target in every look so far."""
@@ -277,54 +287,18 @@ class TargetLeakage(Check):
             columns &= set(look.copied_to)
         return columns
 
-    def _is_sure(self, look: TargetLook) -> bool:
-        return look.shape[0] >= self.samples_needed and len(look.labels) != 1
-
     def _judge(self, given: InputLook, column: int) -> Finding:
         first, last = self._streak[0], self._streak[-1]
         count = sum(look.shape[0] for look in self._streak)
         return self.finding(
             severity="warning",
             confidence=0.88,
-            message=(
-                f"Column {column} of the {given.shape[1]} that `{given.layer}` is given{at(given.call)} is the "
-                f"target itself: equal for all {count} samples of {len(self._streak)} steps."
-            ),
-            why=(
-                "The model only has to copy that column. It will look perfect wherever the answer is in the "
-                "table, and know nothing where it is not."
-            ),
-            fix=f"Leave column {column} out of the features that reach the model{at(given.call)}.",
+            message=f"Column {column} of the {given.shape[1]} that `{given.layer}` is given{at_line(given.call)} is "
+            f"the target itself: equal for all {count} samples of {len(self._streak)} steps.",
+            why="The model only has to copy that column. It will look perfect wherever the answer is in the "
+            "table, and know nothing where it is not.",
+            fix=f"Leave column {column} out of the features that reach the model{at_line(given.call)}.",
             where=given.call,
-            first_step=first.step,
-            last_step=last.step,
+            steps=(first.step, last.step),
             evidence={"column": float(column), "samples": float(count)},
-        )
-
-    def _judge_future(self, look: FutureLook, first: int) -> Finding:
-        reader = f"`{look.layer}`" if look.layer else "The attention"
-        cause = "it reads them backwards as well" if look.layer else "no causal mask is in effect"
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=(
-                f"{reader}{at(look.place)} lets each of the {look.length} places of `{look.tokens}` see "
-                f"the next one, and the next token is what the loss asks for: {cause}."
-            ),
-            why=(
-                "The model only has to copy the answer from the place after. Its loss falls far below what is "
-                "possible, and it writes nonsense where the next token is not there yet."
-            ),
-            fix=(
-                f"Make `{look.layer}` without `bidirectional=True`; its output is half as wide then."
-                if look.layer
-                else f"Give the attention{at(look.place)} a causal mask: `is_causal=True` in "
-                "`scaled_dot_product_attention`, or "
-                f"`mask=nn.Transformer.generate_square_subsequent_mask({look.length})`; in scores of your own, "
-                "`masked_fill(torch.ones(n, n).triu(1).bool(), float('-inf'))` before the softmax."
-            ),
-            where=look.place,
-            first_step=first,
-            last_step=look.step,
-            evidence={"attentions": float(look.attentions), "places": float(look.length)},
         )

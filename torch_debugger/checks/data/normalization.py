@@ -8,18 +8,8 @@ import statistics
 from collections import deque
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import (
-    LARGE,
-    RawInputs,
-    at,
-    is_evaluation,
-    is_image,
-    is_trained,
-    name_of,
-    rms,
-    root_of,
-)
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import LARGE, RawInputs, is_evaluation, is_image, is_trained, name_of, rms, root_of
 from torch_debugger.checks.call_edits import only_argument, with_argument
 from torch_debugger.records import BatchLook, Finding, InputLook, Record, RootInput, TargetLook
 
@@ -66,32 +56,23 @@ class InputNotNormalized(Check):
         for looks in self._raw.layers():
             large = all(rms(look) >= self.large and not is_image(look) for look in looks)
             if large and is_trained(looks[0], state):
-                yield self._judge(looks, self._raw.severity(state))
-
-    def _judge(self, looks: list[InputLook], severity: str) -> Finding:
-        first, last = looks[0], looks[-1]
-        argument = only_argument(first.call.code, root_of(first)) or "x"
-        column = f": column {last.column} has a root mean square of {last.column_rms:.4g}"
-        return self.finding(
-            severity=severity,
-            confidence=0.88,
-            message=(
-                f"`{first.layer}` ({first.kind}) is given raw numbers between {last.minimum:.4g} and "
-                f"{last.maximum:.4g} by the call{at(first.call)}{column if last.column >= 0 else ''}."
-            ),
-            why=(
-                "Layers draw their weights for inputs of about unit size. One column in raw units drowns the "
-                "others, and its gradient is larger by the square of its size."
-            ),
-            fix=(
-                f"Standardize before the model is called{at(first.call)}: `{argument} = ({argument} - mean) / std` "
-                "with `mean` and `std` of the training data, column by column."
-            ),
-            where=first.call,
-            first_step=first.step,
-            last_step=last.step,
-            evidence={"rms": rms(last), "minimum": last.minimum, "maximum": last.maximum},
-        )
+                severity = self._raw.severity(state)
+                first, last = looks[0], looks[-1]
+                argument = only_argument(first.call.code, root_of(first)) or "x"
+                column = f": column {last.column} has a root mean square of {last.column_rms:.4g}"
+                yield self.finding(
+                    severity=severity,
+                    confidence=0.88,
+                    message=f"`{first.layer}` ({first.kind}) is given raw numbers between {last.minimum:.4g} and "
+                    f"{last.maximum:.4g} by the call{at_line(first.call)}{column if last.column >= 0 else ''}.",
+                    why="Layers draw their weights for inputs of about unit size. One column in raw units drowns the "
+                    "others, and its gradient is larger by the square of its size.",
+                    fix=f"Standardize before the model is called{at_line(first.call)}: `{argument} = ({argument} - "
+                    "mean) / std` with `mean` and `std` of the training data, column by column.",
+                    where=first.call,
+                    steps=(first.step, last.step),
+                    evidence={"rms": rms(last), "minimum": last.minimum, "maximum": last.maximum},
+                )
 
 
 # TD202: images go into the first layer as bytes, 0 to 255.
@@ -126,30 +107,23 @@ class ImageRange(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         for looks in self._raw.layers():
             if all(is_image(look) for look in looks) and is_trained(looks[0], state):
-                yield self._judge(looks, self._raw.severity(state))
-
-    def _judge(self, looks: list[InputLook], severity: str) -> Finding:
-        first, last = looks[0], looks[-1]
-        argument = only_argument(first.call.code, root_of(first)) or "images"
-        change = f"`{argument} / 255`" if argument.isidentifier() else f"`({argument}) / 255`"
-        return self.finding(
-            severity=severity,
-            confidence=0.9,
-            message=(
-                f"`{first.layer}` ({first.kind}) is given images with values up to {last.maximum:.0f} "
-                f"(mean {last.mean:.0f}, std {last.std:.0f}) by the call{at(first.call)}."
-            ),
-            why=(
-                "Layers draw their weights for inputs of about unit size. With bytes the first outputs and "
-                "gradients are some hundred times too large, and the first steps throw the weights away."
-            ),
-            fix=f"Scale the images for the model: {change} instead of `{argument}`{at(first.call)}.",
-            where=first.call,
-            first_step=first.step,
-            last_step=last.step,
-            evidence={"maximum": last.maximum, "mean": last.mean, "std": last.std},
-            edit=with_argument(first.call, root_of(first), "{} / 255"),
-        )
+                severity = self._raw.severity(state)
+                first, last = looks[0], looks[-1]
+                argument = only_argument(first.call.code, root_of(first)) or "images"
+                change = f"`{argument} / 255`" if argument.isidentifier() else f"`({argument}) / 255`"
+                yield self.finding(
+                    severity=severity,
+                    confidence=0.9,
+                    message=f"`{first.layer}` ({first.kind}) is given images with values up to {last.maximum:.0f} "
+                    f"(mean {last.mean:.0f}, std {last.std:.0f}) by the call{at_line(first.call)}.",
+                    why="Layers draw their weights for inputs of about unit size. With bytes the first outputs and "
+                    "gradients are some hundred times too large, and the first steps throw the weights away.",
+                    fix=f"Scale the images for the model: {change} instead of `{argument}`{at_line(first.call)}.",
+                    where=first.call,
+                    steps=(first.step, last.step),
+                    evidence={"maximum": last.maximum, "mean": last.mean, "std": last.std},
+                    edit=with_argument(first.call, root_of(first), "{} / 255"),
+                )
 
 
 # TD215: validation inputs are on another scale than those the model is trained on.
@@ -215,34 +189,25 @@ class ValidationScaleDiffers(Check):
             self._settled.add(root)
         elif min(len(trained), len(evaluated)) >= self.looks_needed:
             self._settled.add(root)
-            yield self._judge(trained, evaluated)
+            before, after = trained[-1], evaluated[-1]
+            times = max(before.std / after.std, after.std / before.std)
+            yield self.finding(
+                severity="error",
+                confidence=0.92,
+                message=f"`{after.root}` is validated{at_line(after.call)} on inputs with a deviation of "
+                f"{after.std:.3g}, and trained{at_line(before.call)} on inputs with {before.std:.3g}: a factor of "
+                f"{times:.0f}.",
+                why="A model answers sensibly only for inputs like those it has learned from. One of the two goes "
+                "through a step of preprocessing that the other lacks.",
+                fix=f"Prepare the inputs of the call{at_line(after.call)} exactly as those{at_line(before.call)}: the "
+                "same transform, division or normalization.",
+                where=after.call,
+                steps=(evaluated[0].step, after.step),
+                evidence={"validation_std": after.std, "training_std": before.std, "factor": times},
+            )
 
     def _is_validation(self, look: RootInput) -> bool:
         return look.step in self._loader_steps or any(is_evaluation(name) for name in _names(look))
-
-    def _judge(self, trained: list[RootInput], evaluated: list[RootInput]) -> Finding:
-        before, after = trained[-1], evaluated[-1]
-        times = max(before.std / after.std, after.std / before.std)
-        return self.finding(
-            severity="error",
-            confidence=0.92,
-            message=(
-                f"`{after.root}` is validated{at(after.call)} on inputs with a deviation of {after.std:.3g}, "
-                f"and trained{at(before.call)} on inputs with {before.std:.3g}: a factor of {times:.0f}."
-            ),
-            why=(
-                "A model answers sensibly only for inputs like those it has learned from. One of the two goes "
-                "through a step of preprocessing that the other lacks."
-            ),
-            fix=(
-                f"Prepare the inputs of the call{at(after.call)} exactly as those{at(before.call)}: the same "
-                "transform, division or normalization."
-            ),
-            where=after.call,
-            first_step=evaluated[0].step,
-            last_step=after.step,
-            evidence={"validation_std": after.std, "training_std": before.std, "factor": times},
-        )
 
 
 def _std(look: RootInput) -> float:

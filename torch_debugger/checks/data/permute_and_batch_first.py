@@ -6,8 +6,8 @@ import ast
 from collections import deque
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import calls_in, edit_line
 from torch_debugger.records import (
     AxesLook,
     BatchLook,
@@ -65,7 +65,21 @@ class ReshapeInsteadOfPermute(Check):
         steps.add(look.step)
         if len(steps) >= self.looks_needed and look.form not in self._reported:
             self._reported.add(look.form)  # queries, keys and values are read the same way
-            yield self._judge_inside(look, min(steps))
+            first = min(steps)
+            before, after = list(look.before), list(look.after)
+            source = f"What `{look.source}` made" if look.source else "A tensor"
+            yield self.finding(
+                severity="error",
+                confidence=0.93,
+                message=f"{source}, of shape {before}, is read as {after}{at_line(look.place)}: a view does not move "
+                "axes, it mixes their contents.",
+                why="view() and reshape() keep all numbers in their order and only count them off differently. "
+                "What was one time step, or one pixel, is spread over several places.",
+                fix=f"{_remedy(look)},{at_line(look.place)}.",
+                where=look.place,
+                steps=(first, look.step),
+                evidence={"before": str(before), "after": str(after), "form": look.form},
+            )
 
     def _see_data(self, record: InputLook) -> Iterable[Finding]:
         if record.layer in self._reported or not _exchanged(record.viewed, record.shape):
@@ -74,51 +88,23 @@ class ReshapeInsteadOfPermute(Check):
         steps.add(record.step)
         if len(steps) >= self.looks_needed:
             self._reported.add(record.layer)
-            yield self._judge(record, min(steps))
-
-    def _judge_inside(self, look: AxesLook, first: int) -> Finding:
-        before, after = list(look.before), list(look.after)
-        source = f"What `{look.source}` made" if look.source else "A tensor"
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=(
-                f"{source}, of shape {before}, is read as {after}{at(look.place)}: a view does not move axes, "
-                "it mixes their contents."
-            ),
-            why=(
-                "view() and reshape() keep all numbers in their order and only count them off differently. "
-                "What was one time step, or one pixel, is spread over several places."
-            ),
-            fix=f"{_remedy(look)},{at(look.place)}.",
-            where=look.place,
-            first_step=first,
-            last_step=look.step,
-            evidence={"before": str(before), "after": str(after), "form": look.form},
-        )
-
-    def _judge(self, look: InputLook, first: int) -> Finding:
-        where = look.viewed_at if look.viewed_at else look.call
-        before, after = list(look.viewed), list(look.shape)
-        axes = ", ".join(str(axis) for axis in _order(look.viewed, look.shape))
-        return self.finding(
-            severity="error",
-            confidence=0.95,
-            message=(
-                f"`{look.layer}` ({look.kind}) is given a tensor of shape {before} read as {after}{at(where)}: "
-                "view() does not move axes, it mixes their contents."
-            ),
-            why=(
-                "view() and reshape() keep all numbers in their order and only count them off differently. "
-                "What was one pixel, or one time step, is spread over several places."
-            ),
-            fix=f"Move the axes: `.permute({axes})` in place of the view() or reshape(){at(where)}.",
-            where=where,
-            first_step=first,
-            last_step=look.step,
-            evidence={"before": str(before), "after": str(after)},
-            edit=_edit(where, axes),
-        )
+            first = min(steps)
+            where = record.viewed_at if record.viewed_at else record.call
+            before, after = list(record.viewed), list(record.shape)
+            axes = ", ".join(str(axis) for axis in _order(record.viewed, record.shape))
+            yield self.finding(
+                severity="error",
+                confidence=0.95,
+                message=f"`{record.layer}` ({record.kind}) is given a tensor of shape {before} read as "
+                f"{after}{at_line(where)}: view() does not move axes, it mixes their contents.",
+                why="view() and reshape() keep all numbers in their order and only count them off differently. "
+                "What was one pixel, or one time step, is spread over several places.",
+                fix=f"Move the axes: `.permute({axes})` in place of the view() or reshape(){at_line(where)}.",
+                where=where,
+                steps=(first, record.step),
+                evidence={"before": str(before), "after": str(after)},
+                edit=_edit(where, axes),
+            )
 
 
 def _exchanged(before: Shape, after: Shape) -> bool:
@@ -151,17 +137,15 @@ def _remedy(look: AxesLook) -> str:
 
 def _edit(place: Place, axes: str) -> Edit | None:
     code = place.code or ""
-    try:
-        tree = ast.parse(code)
-    except SyntaxError:
+    found = [
+        (call.func.value.end_col_offset, call.end_col_offset)
+        for call in calls_in(code)
+        if isinstance(call.func, ast.Attribute) and call.func.attr in ("view", "reshape")
+    ]
+    if len(found) != 1 or not code.isascii():
         return None
-    calls = [node.func for node in ast.walk(tree) if isinstance(node, ast.Call)]
-    found = [f for f in calls if isinstance(f, ast.Attribute) and f.attr in ("view", "reshape")]
-    whole = [node for node in ast.walk(tree) if isinstance(node, ast.Call) and node.func in found]
-    if len(whole) != 1 or place.file is None or place.line is None or not code.isascii():
-        return None
-    end, last = found[0].value.end_col_offset, whole[0].end_col_offset
-    return Edit(place.file, place.line, code, f"{code[:end]}.permute({axes}){code[last:]}")
+    end, last = found[0]
+    return edit_line(place, f"{code[:end]}.permute({axes}){code[last:]}")
 
 
 # TD218: a layer that wants time first is given the batch first.
@@ -232,23 +216,16 @@ class BatchAxisTakenForTime(Check):
         return self.finding(
             severity="error",
             confidence=0.92,
-            message=(
-                f"`{look.layer}` ({look.kind}) is given {list(look.shape)}{at(look.call)} and takes the first "
-                f"axis for time, but that is the batch: it runs over the {batch} samples as if they were steps."
-            ),
-            why=(
-                f"Without `batch_first=True` {look.kind} reads [time, batch, features]. Here it mixes the samples of "
-                f"a batch with each other, and the {steps} steps of a sequence know nothing of each other."
-            ),
-            fix=(
-                f"Make `{look.layer}`{at(where)} with `batch_first=True`, or give it "
-                f"`x.transpose(0, 1)`{at(look.call)} and read its output as [time, batch, features]."
-            ),
+            message=f"`{look.layer}` ({look.kind}) is given {list(look.shape)}{at_line(look.call)} and takes the first "
+            f"axis for time, but that is the batch: it runs over the {batch} samples as if they were steps.",
+            why=f"Without `batch_first=True` {look.kind} reads [time, batch, features]. Here it mixes the samples of "
+            f"a batch with each other, and the {steps} steps of a sequence know nothing of each other.",
+            fix=f"Make `{look.layer}`{at_line(where)} with `batch_first=True`, or give it "
+            f"`x.transpose(0, 1)`{at_line(look.call)} and read its output as [time, batch, features].",
             where=where,
-            first_step=first,
-            last_step=look.step,
+            steps=(first, look.step),
             evidence={"batch": float(batch), "steps": float(steps), "features": float(size)},
-            edit=_batch_axis_taken_for_time_edit(where, look.kind),
+            edit=_with_batch_first(where, look.kind),
         )
 
 
@@ -262,9 +239,7 @@ def _maker(path: str, state: RunState) -> ModuleFact | None:
     return None
 
 
-def _batch_axis_taken_for_time_edit(place: Place, kind: str) -> Edit | None:
+def _with_batch_first(place: Place, kind: str) -> Edit | None:
     code = place.code or ""
     whole = code.endswith(")") and code.count(f"{kind}(") == 1 and code.count("(") == 1 and "batch_first" not in code
-    if not whole or place.file is None or place.line is None:
-        return None
-    return Edit(place.file, place.line, code, f"{code[:-1]}, batch_first=True)")
+    return edit_line(place, f"{code[:-1]}, batch_first=True)") if whole else None

@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, inputs_of, is_evaluation, labels_of, line_of, name_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import inputs_of, is_evaluation, labels_of, line_of, name_of
 from torch_debugger.records import BatchLook, Finding, LoaderFact, Place, Record, TargetLook
 
 _SETTINGS = re.compile(r"\bparse_args\(|\bArgumentParser\(")  # what they read is no data
@@ -116,24 +116,19 @@ class TrainValidationOverlap(Check):
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=(
-                f"{both} of the {count} samples seen from `{name}`{at(line_of(fact))} are in "
-                f"`{other}`{at(line_of(rival))} as well: the model is validated on what it was trained on."
-            ),
-            why=(
-                "A model remembers samples it has seen. Measured on them, it looks better than it is, and "
-                "overfitting does not show."
-            ),
+            message=f"{both} of the {count} samples seen from `{name}`{at_line(line_of(fact))} are in "
+            f"`{other}`{at_line(line_of(rival))} as well: the model is validated on what it was trained on.",
+            why="A model remembers samples it has seen. Measured on them, it looks better than it is, and "
+            "overfitting does not show.",
             fix=(
                 f"Split before samples are repeated, and repeat only those of `{other}`; `{name}` is cut "
-                f"off{at(where)}."
+                f"off{at_line(where)}."
                 if repeats
-                else f"Look at the line{at(where)}: give `{name}` samples that `{other}` does not have, for "
+                else f"Look at the line{at_line(where)}: give `{name}` samples that `{other}` does not have, for "
                 "instance by `torch.utils.data.random_split(dataset, [n_train, n_val])`."
             ),
             where=where,
-            first_step=step,
-            last_step=step,
+            steps=(step, step),
             evidence={"shared": float(both), "seen": float(count)},
         )
 
@@ -239,21 +234,14 @@ class ValidationClassesUnseen(Check):
         return self.finding(
             severity="warning",
             confidence=0.9,
-            message=(
-                f"{sum(unseen.values())} of the {total} labels seen from `{name}`{at(where)} are classes that "
-                f"`{other}`{at(line_of(rival))} never has: {classes}."
-            ),
-            why=(
-                "A model cannot learn a class that it is never shown. Data that is sorted by class and cut in "
-                "two gives each part classes of its own."
-            ),
-            fix=(
-                "Shuffle before the split, for instance with `torch.utils.data.random_split`, so that "
-                f"`{other}` and `{name}`{at(where)} both have all classes."
-            ),
+            message=f"{sum(unseen.values())} of the {total} labels seen from `{name}`{at_line(where)} are classes that "
+            f"`{other}`{at_line(line_of(rival))} never has: {classes}.",
+            why="A model cannot learn a class that it is never shown. Data that is sorted by class and cut in "
+            "two gives each part classes of its own.",
+            fix="Shuffle before the split, for instance with `torch.utils.data.random_split`, so that "
+            f"`{other}` and `{name}`{at_line(where)} both have all classes.",
             where=where,
-            first_step=self._evaluated[fact.number].first_step,
-            last_step=step,
+            steps=(self._evaluated[fact.number].first_step, step),
             evidence={"unseen": float(sum(unseen.values())), "labels": float(total)},
         )
 
@@ -299,7 +287,24 @@ class AugmentationOnValidation(Check):
         looks.append(record)
         if self._is_judged(fact) and self._differ(looks):
             self._reported.add(record.loader)
-            yield self._judge(fact, looks, state)
+            where, name = line_of(fact), name_of(fact)
+            sharing = [state.loaders[number] for number in sorted(self._trained) if number in state.loaders]
+            shared = next((name_of(other) for other in sharing if other.base == fact.base), None)
+            split = f" It shares its dataset, and so its transform, with `{shared}`." if shared else ""
+            yield self.finding(
+                severity="warning",
+                confidence=0.87,
+                message=f"The samples of `{name}`{at_line(where)} are different in each of {len(looks)} validation "
+                "passes, with the same labels in the same order: random augmentation is on.",
+                why=f"A score on samples that change at random is noisy and lower than the model deserves.{split}",
+                fix=(
+                    f"Build the dataset of `{name}`{at_line(where)} with a transform that draws no random numbers"
+                    + (f", apart from that of `{shared}`: two datasets, one split of the indices." if shared else ".")
+                ),
+                where=where,
+                steps=(looks[0].step, looks[-1].step),
+                evidence={"passes": float(len(looks)), "shared": shared or ""},
+            )
 
     def _is_judged(self, fact: LoaderFact) -> bool:
         return fact.shuffle is False and is_evaluation(name_of(fact)) and bool(self._trained)
@@ -311,26 +316,3 @@ class AugmentationOnValidation(Check):
         same_labels = len({labels_of(look) for look in looks}) == 1
         digests = [digest for look in looks for digest in set(inputs_of(look)[0].samples)]
         return same_labels and len(set(labels_of(looks[0]))) > 1 and len(set(digests)) == len(digests)
-
-    def _judge(self, fact: LoaderFact, looks: list[BatchLook], state: RunState) -> Finding:
-        where, name = line_of(fact), name_of(fact)
-        sharing = [state.loaders[number] for number in sorted(self._trained) if number in state.loaders]
-        shared = next((name_of(other) for other in sharing if other.base == fact.base), None)
-        split = f" It shares its dataset, and so its transform, with `{shared}`." if shared else ""
-        return self.finding(
-            severity="warning",
-            confidence=0.87,
-            message=(
-                f"The samples of `{name}`{at(where)} are different in each of {len(looks)} validation passes, "
-                "with the same labels in the same order: random augmentation is on."
-            ),
-            why=f"A score on samples that change at random is noisy and lower than the model deserves.{split}",
-            fix=(
-                f"Build the dataset of `{name}`{at(where)} with a transform that draws no random numbers"
-                + (f", apart from that of `{shared}`: two datasets, one split of the indices." if shared else ".")
-            ),
-            where=where,
-            first_step=looks[0].step,
-            last_step=looks[-1].step,
-            evidence={"passes": float(len(looks)), "shared": shared or ""},
-        )

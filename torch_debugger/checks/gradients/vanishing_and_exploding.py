@@ -119,19 +119,14 @@ class VanishingGradient(Check):
         yield self.finding(
             severity="error",
             confidence=0.92 if fallen < 0.1 else 0.8,
-            message=(
-                f"The gradient of `{early}` is {last.decay:.2g} times smaller than that of `{late}` "
-                f"({last.rms[0]:.2g} against {last.rms[-1]:.2g} per value) since step {first.step}: "
-                "the first layers do not learn."
-            ),
-            why=(
-                f"It shrinks from layer to layer over {len(last.rms)} layers, so an update that suits "
-                f"the last layer is nothing to the first. The loss has fallen by {max(0.0, fallen):.0%} so far."
-            ),
+            message=f"The gradient of `{early}` is {last.decay:.2g} times smaller than that of `{late}` "
+            f"({last.rms[0]:.2g} against {last.rms[-1]:.2g} per value) since step {first.step}: "
+            "the first layers do not learn.",
+            why=f"It shrinks from layer to layer over {len(last.rms)} layers, so an update that suits "
+            f"the last layer is nothing to the first. The loss has fallen by {max(0.0, fallen):.0%} so far.",
             fix=_fix(state.models.get(early.split(".", 1)[0]), model.spread < self.small_start),
             where=_where(early, state),
-            first_step=first.step,
-            last_step=last.step,
+            steps=(first.step, last.step),
             evidence={
                 "first_rms": last.rms[0],
                 "last_rms": last.rms[-1],
@@ -243,7 +238,9 @@ class ExplodingGradient(Check):
         model.first_step = model.first_step or rows.step
         model.last_step = rows.step
         if model.recurrent:
-            early, late = _rms(rows, (model.recurrent, model.behind))
+            names = (model.recurrent, model.behind)
+            norms, counts = rows.by_name("grad_norm"), rows.by_name("elements")
+            early, late = [norms[name] / max(1.0, counts[name]) ** 0.5 for name in names]
             model.names, ratio = (model.recurrent, model.behind), early / late if late > 0 else 0.0
         else:
             profile = read_profile(rows, model.layers)
@@ -284,21 +281,14 @@ class ExplodingGradient(Check):
         return self.finding(
             severity="error",
             confidence=0.85,
-            message=(
-                f"The gradient of `{early}` is {ratio:.2g} times that of `{late}` on {len(model.ratios)} "
-                f"looks: it grows {on_the_way}. The loss has fallen by {max(0.0, fallen):.0%}."
-            ),
-            why=(
-                "On its way back the gradient is multiplied with the same or like weights again and again. "
-                "What is larger than 1 grows without bound, and a single batch then decides the update."
-            ),
-            fix=(
-                f"Call `torch.nn.utils.clip_grad_norm_({root}.parameters(), 1.0)` right before the optimizer's "
-                f"`step()`{start}."
-            ),
+            message=f"The gradient of `{early}` is {ratio:.2g} times that of `{late}` on {len(model.ratios)} "
+            f"looks: it grows {on_the_way}. The loss has fallen by {max(0.0, fallen):.0%}.",
+            why="On its way back the gradient is multiplied with the same or like weights again and again. "
+            "What is larger than 1 grows without bound, and a single batch then decides the update.",
+            fix=f"Call `torch.nn.utils.clip_grad_norm_({root}.parameters(), 1.0)` right before the optimizer's "
+            f"`step()`{start}.",
             where=_exploding_gradient_where(early, state),
-            first_step=model.first_step,
-            last_step=model.last_step,
+            steps=(model.first_step, model.last_step),
             evidence={"ratio": ratio, "looks": float(len(model.ratios)), "loss_fallen": fallen},
         )
 
@@ -314,11 +304,6 @@ def _recurrent_pair(table: Table, state: RunState, reused: set[str]) -> tuple[st
     behind = names[names.index(recurrent[-1]) + 1 :] if recurrent else []
     once = [name for name in behind if name not in reused and kinds.get(module_of(name)) not in _RECURRENT]
     return (recurrent[-1], once[0]) if once else ("", "")
-
-
-def _rms(rows: TensorRows, names: tuple[str, ...]) -> list[float]:
-    norms, counts = rows.by_name("grad_norm"), rows.by_name("elements")
-    return [norms[name] / max(1.0, counts[name]) ** 0.5 for name in names]
 
 
 def _exploding_gradient_where(parameter: str, state: RunState) -> Place:

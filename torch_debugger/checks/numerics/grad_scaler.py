@@ -6,7 +6,8 @@ import math
 from collections import deque
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.records import Edit, Finding, Place, Record, Scalars, ScalerMisuse, TensorRows
 
 
@@ -44,23 +45,19 @@ class LossNotScaled(Check):
         if record.fault == "not scaled" and record.scale >= self.smallest_scale:
             self._steps.append(record.step)
             if len(self._steps) >= self.looks_needed:
-                yield self._found(record)
-
-    def _found(self, record: ScalerMisuse) -> Finding:
-        line = f" at {record.place.file}:{record.place.line}" if record.place.file else ""
-        return self.finding(
-            severity="error",
-            confidence=0.95,
-            message=f"The loss whose backward pass begins{line} was not scaled, but "
-            f"`{record.scaler}.step` divides its gradients by {record.scale:g}.",
-            why=f"`{record.scaler}.scale(loss)` changes nothing in place: it returns the scaled loss. "
-            f"Gradients of the plain loss come out of `{record.scaler}.step` {record.scale:g} times too small.",
-            fix=f"Begin the backward pass at the scaled loss: `{record.scaler}.scale(loss).backward()`.",
-            where=record.place,
-            first_step=self._steps[0],
-            last_step=record.step,
-            evidence={"scale": record.scale},
-        )
+                line = at_line(record.place)
+                yield self.finding(
+                    severity="error",
+                    confidence=0.95,
+                    message=f"The loss whose backward pass begins{line} was not scaled, but "
+                    f"`{record.scaler}.step` divides its gradients by {record.scale:g}.",
+                    why=f"`{record.scaler}.scale(loss)` changes nothing in place: it returns the scaled loss. "
+                    f"Gradients of the plain loss come out of `{record.scaler}.step` {record.scale:g} times too small.",
+                    fix=f"Begin the backward pass at the scaled loss: `{record.scaler}.scale(loss).backward()`.",
+                    where=record.place,
+                    steps=(self._steps[0], record.step),
+                    evidence={"scale": record.scale},
+                )
 
 
 # TD606: an update made with gradients that still carry a GradScaler's scale.
@@ -95,36 +92,32 @@ class ScaledGradientsInStep(Check):
     def see(self, record: ScalerMisuse, state: RunState) -> Iterable[Finding]:
         if record.fault == "stepped" and record.scale >= self.smallest_scale:
             self._seen.setdefault(record.optimizer, record.step)
-            yield self._found(record, self._seen[record.optimizer])
-
-    def _found(self, record: ScalerMisuse, first_step: int) -> Finding:
-        name = record.optimizer
-        line = f" at {record.place.file}:{record.place.line}" if record.place.file else ""
-        return self.finding(
-            severity="error",
-            confidence=0.96,
-            message=f"`{name}.step()`{line} uses gradients that are still multiplied by the scale of a "
-            f"GradScaler, {record.scale:g}.",
-            why="`scaler.scale(loss)` makes every gradient that many times larger. Only `scaler.step` (or "
-            "`scaler.unscale_`) divides them again, and leaves out steps in which they overflowed.",
-            fix=f"Write `{record.scaler}.step({name})`, then `{record.scaler}.update()`, instead of `{name}.step()`.",
-            where=record.place,
-            first_step=first_step,
-            last_step=record.step,
-            evidence={"scale": record.scale},
-            edit=_edit(record),
-        )
+            name = record.optimizer
+            line = at_line(record.place)
+            yield self.finding(
+                severity="error",
+                confidence=0.96,
+                message=f"`{name}.step()`{line} uses gradients that are still multiplied by the scale of a "
+                f"GradScaler, {record.scale:g}.",
+                why="`scaler.scale(loss)` makes every gradient that many times larger. Only `scaler.step` (or "
+                "`scaler.unscale_`) divides them again, and leaves out steps in which they overflowed.",
+                fix=f"Write `{record.scaler}.step({name})`, then `{record.scaler}.update()`, instead of "
+                f"`{name}.step()`.",
+                where=record.place,
+                steps=(self._seen[record.optimizer], record.step),
+                evidence={"scale": record.scale},
+                edit=_edit(record),
+            )
 
 
 def _edit(record: ScalerMisuse) -> Edit | None:
     """Two lines for one, where the call stands alone."""
     place, name = record.place, record.optimizer
     code = place.code or ""
-    if place.file is None or place.line is None or code.strip() != f"{name}.step()":
+    if code.strip() != f"{name}.step()":
         return None
     indent = code[: len(code) - len(code.lstrip())]
-    after = f"{indent}{record.scaler}.step({name})\n{indent}{record.scaler}.update()"
-    return Edit(place.file, place.line, code, after)
+    return edit_line(place, f"{indent}{record.scaler}.step({name})\n{indent}{record.scaler}.update()")
 
 
 # TD605: gradients clipped while a GradScaler's scale is still in them.
@@ -164,11 +157,8 @@ class ClipBeforeUnscale(Check):
         if not record.limit < self.limit_to_scale * record.scale or record.norm <= record.limit:
             return
         self._reported = True
-        yield self._found(record)
-
-    def _found(self, record: ScalerMisuse) -> Finding:
-        line = f" at {record.place.file}:{record.place.line}" if record.place.file else ""
-        return self.finding(
+        line = at_line(record.place)
+        yield self.finding(
             severity="error",
             confidence=0.96,
             message=f"The gradients were clipped to {record.limit:g}{line} while they were still multiplied by "
@@ -177,8 +167,7 @@ class ClipBeforeUnscale(Check):
             f"most {record.limit / record.scale:.2g}, whatever it was before.",
             fix=f"Call `{record.scaler}.unscale_({record.optimizer})` before the line that clips.",
             where=record.place,
-            first_step=record.step,
-            last_step=record.step,
+            steps=(record.step, record.step),
             evidence={"scale": record.scale, "limit": record.limit, "norm": record.norm},
         )
 
@@ -235,7 +224,21 @@ class ScaleCollapse(Check):
             self._see_numbers(record)
             if self._has_collapsed() and _loss_is_finite(state):
                 self._reported = True
-                yield self._found(record.step, state)
+                phase, module, dtype = self._origin()
+                count, since = sum(self._recent), self._since or record.step
+                where = _where(module, state)
+                yield self.finding(
+                    severity="error",
+                    confidence=0.95 if self._scale < self.lowest_scale else 0.85,
+                    message=f"GradScaler left out {count} of the last {len(self._recent)} steps; its scale fell from "
+                    f"{self._first_scale:g} to {self._scale:.3g}{_told(phase, module, dtype)}.",
+                    why=_why(self._scale < self.lowest_scale),
+                    fix=_fix(phase, module, dtype),
+                    where=where,
+                    steps=(since, record.step),
+                    evidence={"scale": self._scale, "first_scale": self._first_scale, "left_out": float(count)}
+                    | ({"module": module, "phase": phase} if module else {}),
+                )
 
     def _see_numbers(self, record: Scalars) -> None:
         if "scaler/scale" in record.values:
@@ -274,24 +277,6 @@ class ScaleCollapse(Check):
             self._origins[rows.step, kind] = found[0]  # both are in the order in which they were made
             while len(self._origins) > self.window:
                 del self._origins[next(iter(self._origins))]
-
-    def _found(self, step: int, state: RunState) -> Finding:
-        phase, module, dtype = self._origin()
-        count, since = sum(self._recent), self._since or step
-        where = _where(module, state)
-        return self.finding(
-            severity="error",
-            confidence=0.95 if self._scale < self.lowest_scale else 0.85,
-            message=f"GradScaler left out {count} of the last {len(self._recent)} steps; its scale fell from "
-            f"{self._first_scale:g} to {self._scale:.3g}{_told(phase, module, dtype)}.",
-            why=_why(self._scale < self.lowest_scale),
-            fix=_fix(phase, module, dtype),
-            where=where,
-            first_step=since,
-            last_step=step,
-            evidence={"scale": self._scale, "first_scale": self._first_scale, "left_out": float(count)}
-            | ({"module": module, "phase": phase} if module else {}),
-        )
 
     def _origin(self) -> tuple[str, str, str]:
         """Of the last deep step that was left out: forward or backward, the module, its dtype."""

@@ -97,8 +97,7 @@ class LossNotFinite(Check):
             why=story.why,
             fix=story.fix,
             where=_where(fact),
-            first_step=fact.step,
-            last_step=fact.step,
+            steps=(fact.step, fact.step),
             evidence=_evidence(fact),
             edit=story.edit,
         )
@@ -115,8 +114,7 @@ class LossNotFinite(Check):
             fix="Look at the operations that can leave the range of numbers: log, sqrt, division, exp. "
             "If the loss grew before, lower the learning rate.",
             where=site.place if site else Place(),
-            first_step=step,
-            last_step=step,
+            steps=(step, step),
             evidence={"what": "loss", "value": str(value), "op": "unknown"},
         )
 
@@ -198,8 +196,7 @@ class OutputNotFinite(Check):
             why=f"{_where_in_output(record)} {story.why}".strip(),
             fix=story.fix,
             where=Place(place.file, place.line, origin.module if origin is not None else None, place.code),
-            first_step=0,
-            last_step=0,
+            steps=(0, 0),
             evidence={
                 "call": record.call,
                 "rows with NaN": record.bad_rows,
@@ -382,8 +379,7 @@ class OverflowAhead(Check):
             f"from {_number(forecast.first[1])} at step {forecast.first[0]:,} to {_number(forecast.last[1])}.",
             fix=_fix(forecast),
             where=_overflow_ahead_where(forecast.module, state),
-            first_step=forecast.first[0],
-            last_step=forecast.last[0],
+            steps=(forecast.first[0], forecast.last[0]),
             evidence={
                 "module": forecast.module,
                 "dtype": forecast.dtype,

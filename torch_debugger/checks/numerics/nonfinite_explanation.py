@@ -75,7 +75,12 @@ def _story(fact: NonFinite, optimizer: OptimizerFact | None) -> Story:
     elif origin.phase == "weights":
         story = explain_weights(fact, origin, optimizer)
     elif origin.op is None:
-        story = _module_only(origin)
+        kind = "gradient" if origin.phase == "backward" else "output"
+        if origin.module:
+            proof = f"`{origin.module}` is the first module whose {kind} was not finite"
+        else:
+            proof = f"it began {_PHASES.get(origin.phase, 'in the forward pass')}"
+        story = Story(f"{proof}{line_of(origin.place)}", "Which op in it made the value could not be seen.", _EDGES)
     else:
         return _of_op(fact, origin)
     return Story(f": {story.proof}", story.why, story.fix, story.edit)
@@ -116,15 +121,6 @@ def _read_how(fact: NonFinite) -> str:
     if fact.how != "graph":
         return ""
     return "This was read off the autograd graph: the step could not be run again."
-
-
-def _module_only(origin: Origin) -> Story:
-    kind = "gradient" if origin.phase == "backward" else "output"
-    if origin.module:
-        proof = f"`{origin.module}` is the first module whose {kind} was not finite"
-    else:
-        proof = f"it began {_PHASES.get(origin.phase, 'in the forward pass')}"
-    return Story(f"{proof}{line_of(origin.place)}", "Which op in it made the value could not be seen.", _EDGES)
 
 
 def _late(fact: NonFinite) -> Story:
@@ -258,7 +254,8 @@ _SHOWN = 3
 
 def explain_input(origin: Origin) -> Story:
     name = f"`{origin.given}`" if origin.given else "a tensor of the batch"
-    where = _where(origin)
+    rows = f", in {_listed('row', origin.rows)} of the batch" if origin.rows else ""
+    where = rows + (f" ({_listed('sample', origin.samples)} of the dataset)" if origin.samples else "")
     proof = f"{_held(origin.operands[0], name) if origin.operands else f'{name} is not finite'}{where}"
     if origin.given and _LABEL.search(origin.given):
         why = "It is in the data, not made by an op: a loss of a target that is not finite is not finite."
@@ -277,11 +274,6 @@ def _held(operand: Operand, name: str) -> str:
     kinds = [(count, word) for count, word in ((operand.nans, "NaN"), (operand.infs, "Inf")) if count]
     told = [share(count, operand, name, word) for count, word in kinds]
     return " and ".join(told) or f"{name} is not finite"
-
-
-def _where(origin: Origin) -> str:
-    rows = f", in {_listed('row', origin.rows)} of the batch" if origin.rows else ""
-    return rows + (f" ({_listed('sample', origin.samples)} of the dataset)" if origin.samples else "")
 
 
 def _listed(word: str, numbers: tuple[int, ...]) -> str:

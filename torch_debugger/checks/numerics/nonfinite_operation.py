@@ -8,6 +8,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
+from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.checks.crashes.explanation import place_text, shape_text
 from torch_debugger.checks.crashes.user_code import called, calls_of, parse_expression, with_argument
 from torch_debugger.records import Edit, Operand, Origin, Place
@@ -195,9 +196,7 @@ class Written:
     def edit(self, changes: Sequence[Change]) -> Edit | None:
         """The line with all changes made; None where the line cannot be told for certain."""
         after = replaced(self.code, changes)
-        if self.place.file is None or self.place.line is None or after == self.code:
-            return None
-        return Edit(self.place.file, self.place.line, self.code, after)
+        return edit_line(self.place, after) if after != self.code else None
 
     def expression(self, node: ast.AST, changes: Sequence[Change]) -> str:
         """A node's source with the changes that lie within it."""

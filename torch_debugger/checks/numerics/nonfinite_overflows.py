@@ -42,7 +42,20 @@ def explain_overflow(case: Case) -> Story | None:
     if limit == _HALF:
         return _in_half(case, reach, "") if reach > _HALF else None
     if reach > limit:
-        return _in_float(case, reach, limit)
+        told = [f"{case.name(index)} reaches {number(size_of(case.operand(index)))}" for index in sized(case)[:2]]
+        dtype = next(case.operand(index).dtype for index in sized(case) if case.operand(index).limit == limit)
+        why = f"Of operands this large {case.op} can make {number(reach)}, and {dtype} ends at {number(limit)}. "
+        grown = [held.parameter for held in case.origin.operands if held.parameter and size_of(held) > 1e4]
+        if grown:
+            why += f"The weight `{grown[0]}` itself has grown that far: its updates were too large."
+        else:
+            why += "Numbers of that size are seldom meant: they grew step by step, or came in unscaled."
+        model = grown[0].partition(".")[0] if grown else "model"
+        fix = (
+            "Lower the learning rate, or clip the gradients before each step "
+            f"(`torch.nn.utils.clip_grad_norm_({model}.parameters(), 1.0)`); scale inputs and targets to about 1."
+        )
+        return Story(f"because {' and '.join(dict.fromkeys(told))}", why, fix)
     if case.op in PRODUCTS and reach > _HALF and case.origin.made != "nan":
         return _in_half(case, reach, "The operands are float32, so autocast ran it in half precision. ")
     return None
@@ -111,23 +124,6 @@ def _by_cast(case: Case) -> Story | None:
     why = f"float16 ends at 65,504; {case.name()} holds numbers that only {operand.dtype} can."
     fix = f"Keep {case.name()} in {operand.dtype}, scale it before the cast, or use bfloat16 instead."
     return Story(f"because {case.name()} reaches {number(size_of(operand))}", why, fix)
-
-
-def _in_float(case: Case, reach: float, limit: float) -> Story:
-    told = [f"{case.name(index)} reaches {number(size_of(case.operand(index)))}" for index in sized(case)[:2]]
-    dtype = next(case.operand(index).dtype for index in sized(case) if case.operand(index).limit == limit)
-    why = f"Of operands this large {case.op} can make {number(reach)}, and {dtype} ends at {number(limit)}. "
-    grown = [held.parameter for held in case.origin.operands if held.parameter and size_of(held) > 1e4]
-    if grown:
-        why += f"The weight `{grown[0]}` itself has grown that far: its updates were too large."
-    else:
-        why += "Numbers of that size are seldom meant: they grew step by step, or came in unscaled."
-    model = grown[0].partition(".")[0] if grown else "model"
-    fix = (
-        "Lower the learning rate, or clip the gradients before each step "
-        f"(`torch.nn.utils.clip_grad_norm_({model}.parameters(), 1.0)`); scale inputs and targets to about 1."
-    )
-    return Story(f"because {' and '.join(dict.fromkeys(told))}", why, fix)
 
 
 # How large the result of an op can be, by the sizes of its operands.

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.trends import fallen_share
 from torch_debugger.records import CrashFact, Finding, GradientCheckFact, Place, Record, Scalars, TensorRows
 
@@ -97,11 +97,9 @@ class GradientUnderflow(Check):
         if fallen is None or fallen >= self.healthy_fall or state.losses.finite()[-1][1] == 0:
             return
         self._reported = True
-        yield self._found(looks[0].step, looks[-1], fallen, state)
-
-    def _found(self, first_step: int, look: _Look, fallen: float, state: RunState) -> Finding:
+        look = looks[-1]
         site = next(iter(state.sites.values()), None)
-        return self.finding(
+        yield self.finding(
             severity="error" if fallen < 0.1 else "warning",
             confidence=0.9 if look.faint >= self.faint_share else 0.75,
             message=f"float16 rounds gradients to zero: {_shares(look)}. {look.lost} of {look.modules} modules "
@@ -110,8 +108,7 @@ class GradientUnderflow(Check):
             "digits. A gradient under that is zero, and what it would have taught is lost.",
             fix=_fix(self._scale, site.place if site else Place()),
             where=site.place if site else Place(module=look.module),
-            first_step=first_step,
-            last_step=look.step,
+            steps=(looks[0].step, look.step),
             evidence={
                 "module": look.module,
                 "zeros": look.zeros,
@@ -140,7 +137,7 @@ def _percent(share: float) -> str:
 
 
 def _fix(scale: float | None, site: Place) -> str:
-    line = f" at {site.file}:{site.line}" if site.file else ""
+    line = at_line(site)
     if scale is not None:
         return (
             f"Let GradScaler begin at a larger scale than {scale:g}: leave out `init_scale` (65536), or raise "
@@ -204,8 +201,7 @@ class WrongCustomGradient(Check):
             why=fact.words[:1].upper() + fact.words[1:],
             fix=fact.advice,
             where=fact.place,
-            first_step=fact.step,
-            last_step=fact.step,
+            steps=(fact.step, fact.step),
             evidence=_evidence(fact),
         )
 

@@ -7,18 +7,17 @@ import signal
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.checks.batches import at
+from torch_debugger.checks.base import at_line
 from torch_debugger.checks.hangs import (
     ORDER,
     SHAPES,
     SKIPPED,
     Deadlock,
-    HangCheck,
+    DeadlockCheck,
     Scene,
-    deadlock_of,
     doing_words,
     nccl_advice,
-    patience,
+    nothing_moves,
     recorded_rows,
     seconds,
     spot,
@@ -30,7 +29,7 @@ from torch_debugger.records import CollectiveKind, CollectivesFact, Finding, Han
 from torch_debugger.records.ranks import ranks_in_words
 
 
-class CollectiveSkipped(HangCheck):
+class CollectiveSkipped(DeadlockCheck):
     """Only some ranks call a collective, since the line stands under a condition on the rank.
 
     Symptom: all ranks stand still; PyTorch says so after 10 to 30 minutes, in sequence numbers.
@@ -48,13 +47,9 @@ class CollectiveSkipped(HangCheck):
     id = "TD826"
     name = "collective-skipped"
     title = "Only some ranks call a collective"
+    reason = SKIPPED
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
-        deadlock = deadlock_of(scene)
-        if deadlock is not None and deadlock.reason == SKIPPED:
-            yield self._finding(deadlock, scene)
-
-    def _finding(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
         fact = deadlock.first
         callers, others = ranks_in_words(deadlock.waiting), ranks_in_words(deadlock.odd)
         condition = fact.condition
@@ -64,19 +59,17 @@ class CollectiveSkipped(HangCheck):
             message=f"{callers.capitalize()} {verb(deadlock.waiting)} in {doing_words(fact)} at {spot(fact.place)} "
             f"for {others}, which never {'comes' if len(deadlock.odd) == 1 else 'come'} there: it is called under "
             f"`{condition.code}` at {spot(condition)}.{scene.others(deadlock.waiting)}",
-            why="A collective returns when every rank of its group has called it. Nothing has moved for "
-            f"{seconds(fact.still_s)}. {patience(fact)}",
+            why=f"A collective returns when every rank of its group has called it. {nothing_moves(fact)}",
             fix=f"Move {doing_words(fact)} out of `{condition.code}`, so that all ranks call it; what only "
             "one rank should do stays inside." + nccl_advice(fact),
             where=fact.place,
-            first_step=fact.step,
-            last_step=fact.step,
+            steps=(fact.step, fact.step),
             evidence={"stood still": seconds(fact.still_s), **recorded_rows(fact), **scene.rows()},
         )
 
 
 # Ranks that are in different collectives at the same time.
-class CollectivesOutOfOrder(HangCheck):
+class CollectivesOutOfOrder(DeadlockCheck):
     """The ranks call collectives in different orders, or some of them on some ranks only.
 
     Symptom: all ranks stand still; PyTorch says so after 10 to 30 minutes, in sequence numbers.
@@ -92,29 +85,24 @@ class CollectivesOutOfOrder(HangCheck):
     id = "TD829"
     name = "collectives-out-of-order"
     title = "Ranks wait in different collectives"
+    reason = ORDER
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
-        deadlock = deadlock_of(scene)
-        if deadlock is not None and deadlock.reason == ORDER:
-            yield self._finding(deadlock, scene)
-
-    def _finding(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
         odd = scene.facts[deadlock.odd[0]]
         parted = ranks_in_words(deadlock.odd)
         return self.finding(
             severity="error",
             confidence=0.9,
             message=f"{parted.capitalize()} {verb(deadlock.odd)} in {wait_words(odd)}, while "
-            f"{ranks_in_words(deadlock.waiting)} {verb(deadlock.waiting)} in {wait_words(deadlock.first)}: they call "
-            f"collectives in different orders{_numbers(deadlock, scene)}.",
+            f"{ranks_in_words(deadlock.waiting)} {verb(deadlock.waiting)} in {wait_words(deadlock.first)}: they "
+            f"call collectives in different orders{_numbers(deadlock, scene)}.",
             why="Collectives are matched by the order in which each rank calls them, and every rank waits for the "
-            f"others to call the same one. Nothing has moved for {seconds(odd.still_s)}. {patience(odd)}",
+            f"others to call the same one. {nothing_moves(odd)}",
             fix=f"Make {parted} come to {spot(odd.place)} and {spot(deadlock.first.place)} in the same order "
             "as the others: look for a condition that differs between ranks, or an order (of a set, of "
             "files) that is not fixed." + nccl_advice(odd),
             where=odd.place,
-            first_step=odd.step,
-            last_step=odd.step,
+            steps=(odd.step, odd.step),
             evidence={"stood still": seconds(odd.still_s), **recorded_rows(odd), **scene.rows()},
         )
 
@@ -126,7 +114,7 @@ def _numbers(deadlock: Deadlock, scene: Scene) -> str:
 
 
 # Ranks that bring tensors of different shapes to one collective.
-class CollectiveShapesDiffer(HangCheck):
+class CollectiveShapesDiffer(DeadlockCheck):
     """The ranks are in the same collective with tensors of different shapes.
 
     Symptom: all ranks stand still in one call; sometimes gloo aborts instead, sometimes NCCL gives wrong
@@ -144,13 +132,9 @@ class CollectiveShapesDiffer(HangCheck):
     id = "TD830"
     name = "collective-shapes-differ"
     title = "Ranks give tensors of different shapes to one collective"
+    reason = SHAPES
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
-        deadlock = deadlock_of(scene)
-        if deadlock is not None and deadlock.reason == SHAPES:
-            yield self._finding(deadlock, scene)
-
-    def _finding(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
         odd, others = scene.facts[deadlock.odd[0]], deadlock.first
         has_left = _number(odd) > _number(others)
         return self.finding(
@@ -158,12 +142,11 @@ class CollectiveShapesDiffer(HangCheck):
             confidence=0.75 if has_left else 0.95,
             message=_left(deadlock, odd) if has_left else _together(deadlock, odd),
             why="All ranks must give tensors of the same shape and dtype: one that brings less is done while the "
-            f"others wait for the rest. Nothing has moved for {seconds(others.still_s)}. {patience(others)}",
+            f"others wait for the rest. {nothing_moves(others)}",
             fix="Bring the tensors to one shape before the call: pad them to the largest size (all_reduce "
             "the sizes with MAX first), or use all_gather_object for small things.",
             where=others.place if has_left else odd.place,
-            first_step=others.step,
-            last_step=others.step,
+            steps=(others.step, others.step),
             evidence={"stood still": seconds(others.still_s), **_tensors(scene), **scene.rows()},
         )
 
@@ -293,8 +276,7 @@ class CollectivesMixedUp(RankCheck):
             fix="Let all ranks make the same calls in the same order, with tensors of one shape: no collective "
             "inside of `if rank == 0:`, no loop over a set, and sizes that depend on data made equal first.",
             where=where,
-            first_step=max(1, calls[one].steps[number]),
-            last_step=max(1, calls[one].steps[number]),
+            steps=(max(1, calls[one].steps[number]), max(1, calls[one].steps[number])),
             evidence={
                 "call": float(number),
                 f"rank_{one}": _words(mine),
@@ -348,8 +330,8 @@ def _shifted(mine: _Calls, theirs: _Calls) -> int | None:
 def _words(kind: CollectiveKind) -> str:
     """`all_reduce` of 2 float32 [2] at train.py:31, called at train.py:50"""
     shape = f" of {kind.dtype} {list(kind.shape)}" if kind.dtype else ""
-    caller = f", called{at(kind.caller)}" if kind.caller else ""
-    return f"`{kind.op}`{shape}{at(kind.place)}{caller}"
+    caller = f", called{at_line(kind.caller)}" if kind.caller else ""
+    return f"`{kind.op}`{shape}{at_line(kind.place)}{caller}"
 
 
 def _ended_by_themselves(ranks: RankStates) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, line_of, name_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import line_of, name_of
 from torch_debugger.records import Finding, HeldData, LoaderFact, SharedHandle, WorkerLook
 from torch_debugger.records.data import GrownContainer
 
@@ -81,7 +81,27 @@ class WorkerMemoryGrows(Check):
             if self._is_endless(container, loader, most):
                 yield self._container(loader, growths, most, container)
         elif held is not None:
-            yield self._copies(loader, growths, most, held)
+            whole = held.objects_bytes * loader.workers
+            free = most.looks[-1].free_bytes
+            yield self._told(
+                growths,
+                most,
+                confidence=0.9,
+                severity="warning" if whole >= self.warned_share * free else "note",
+                message=f"`self.{held.attribute}` of `{loader.dataset}`, a {held.kind} of {held.length} Python "
+                f"objects, is copied bit by bit into each of the {loader.workers} workers of `{name_of(loader)}` as "
+                f"they read it: in worker {most.looks[0].worker}, {_grown(growths, most)}.",
+                why="A forked worker shares the memory of the training process until it is written to. To read a "
+                "Python object is to write its count of references, and so the page that it is on becomes a "
+                f"copy. In the end that is about {megabytes(held.objects_bytes)} for each worker, "
+                f"{megabytes(whole)} in all, of {megabytes(free)} that are free.",
+                fix=f"Keep the contents of `self.{held.attribute}` in one array: `numpy.array(...)` or a tensor "
+                "for numbers and for texts of similar length, an array of bytes and one of offsets for others. "
+                "An array has one count of references, and its pages stay shared.",
+                where=line_of(loader),
+                container=f"self.{held.attribute}",
+                entries=float(held.length),
+            )
         elif self._is_unexplained(loader, growths, most):
             yield self._unexplained(loader, growths, most)
 
@@ -122,52 +142,17 @@ class WorkerMemoryGrows(Check):
             most,
             confidence=0.93,
             severity="warning",
-            message=(
-                f"`{name}`{of}{line} {fills} with every batch in each of the {loader.workers} workers of "
-                f"`{name_of(loader)}`: {container.length} entries in worker {most.looks[0].worker}, and "
-                f"{_grown(growths, most)}."
-            ),
-            why=(
-                f"{_what(container)} keeps an entry{entry} for each sample, and every worker has one of its "
-                "own. Nothing of it reaches the training process."
-            ),
-            fix=(
-                f"Take out the line that adds to it{there}, or keep only so many: "
-                "`collections.deque(maxlen=100)`, `functools.lru_cache(maxsize=1000)`. What the training "
-                "should know of a sample goes back to it with the sample."
-            ),
+            message=f"`{name}`{of}{line} {fills} with every batch in each of the {loader.workers} workers of "
+            f"`{name_of(loader)}`: {container.length} entries in worker {most.looks[0].worker}, and "
+            f"{_grown(growths, most)}.",
+            why=f"{_what(container)} keeps an entry{entry} for each sample, and every worker has one of its "
+            "own. Nothing of it reaches the training process.",
+            fix=f"Take out the line that adds to it{there}, or keep only so many: "
+            "`collections.deque(maxlen=100)`, `functools.lru_cache(maxsize=1000)`. What the training "
+            "should know of a sample goes back to it with the sample.",
             where=place if place.file else line_of(loader),
             container=name,
             entries=float(container.length),
-        )
-
-    def _copies(self, loader: LoaderFact, growths: Sequence[Growth], most: Growth, held: HeldData) -> Finding:
-        whole = held.objects_bytes * loader.workers
-        free = most.looks[-1].free_bytes
-        return self._told(
-            growths,
-            most,
-            confidence=0.9,
-            severity="warning" if whole >= self.warned_share * free else "note",
-            message=(
-                f"`self.{held.attribute}` of `{loader.dataset}`, a {held.kind} of {held.length} Python objects, is "
-                f"copied bit by bit into each of the {loader.workers} workers of `{name_of(loader)}` as they read it: "
-                f"in worker {most.looks[0].worker}, {_grown(growths, most)}."
-            ),
-            why=(
-                "A forked worker shares the memory of the training process until it is written to. To read a "
-                "Python object is to write its count of references, and so the page that it is on becomes a "
-                f"copy. In the end that is about {megabytes(held.objects_bytes)} for each worker, "
-                f"{megabytes(whole)} in all, of {megabytes(free)} that are free."
-            ),
-            fix=(
-                f"Keep the contents of `self.{held.attribute}` in one array: `numpy.array(...)` or a tensor "
-                "for numbers and for texts of similar length, an array of bytes and one of offsets for others. "
-                "An array has one count of references, and its pages stay shared."
-            ),
-            where=line_of(loader),
-            container=f"self.{held.attribute}",
-            entries=float(held.length),
         )
 
     def _unexplained(self, loader: LoaderFact, growths: Sequence[Growth], most: Growth) -> Finding:
@@ -176,18 +161,12 @@ class WorkerMemoryGrows(Check):
             most,
             confidence=0.7,
             severity="warning",
-            message=(
-                f"The {loader.workers} workers of `{name_of(loader)}` take more memory with every batch, and it goes "
-                f"on after {self.unknown_passes} passes: in worker {most.looks[0].worker}, {_grown(growths, most)}."
-            ),
-            why=(
-                "None of the lists, dictionaries and caches of the dataset grows by as much: something that it "
-                "calls keeps what it made."
-            ),
-            fix=(
-                f"Look for what `{loader.dataset}` opens or decodes and does not close. Until it is found, "
-                "`persistent_workers=False` gives the memory back after each pass."
-            ),
+            message=f"The {loader.workers} workers of `{name_of(loader)}` take more memory with every batch, and it "
+            f"goes on after {self.unknown_passes} passes: in worker {most.looks[0].worker}, {_grown(growths, most)}.",
+            why="None of the lists, dictionaries and caches of the dataset grows by as much: something that it "
+            "calls keeps what it made.",
+            fix=f"Look for what `{loader.dataset}` opens or decodes and does not close. Until it is found, "
+            "`persistent_workers=False` gives the memory back after each pass.",
             where=line_of(loader),
             container="unknown",
             entries=0.0,
@@ -199,8 +178,7 @@ class WorkerMemoryGrows(Check):
         first, last = most.looks[0], most.looks[-1]
         return self.finding(
             **words,  # type: ignore[arg-type]
-            first_step=first.step,
-            last_step=last.step,
+            steps=(first.step, last.step),
             evidence={
                 "container": container,
                 "entries": entries,
@@ -262,20 +240,15 @@ class WorkersShareAFileHandle(Check):
         yield self.finding(
             severity="warning",
             confidence=0.95 if is_file else 0.85,
-            message=(
-                f"The {record.workers} workers of {whose} all read through `{own}` of `{record.owner}` "
-                f"({record.kind}{named}), opened before they were forked{at(record.opened)}: they "
-                f"{_what_happens(is_file)}{at(record.used)}."
-            ),
+            message=f"The {record.workers} workers of {whose} all read through `{own}` of `{record.owner}` "
+            f"({record.kind}{named}), opened before they were forked{at_line(record.opened)}: they "
+            f"{_what_happens(is_file)}{at_line(record.used)}.",
             why=_why(record) if is_file else _WHY_SQLITE,
-            fix=(
-                f"Set `{own} = None` in `__init__`, and open it where a sample is made: `if {own} is None: "
-                f"{own} = {_call(record)}`. Then each worker opens its own. Do not ask the dataset for a "
-                "sample before the loader is made: that would open it too soon."
-            ),
+            fix=f"Set `{own} = None` in `__init__`, and open it where a sample is made: `if {own} is None: "
+            f"{own} = {_call(record)}`. Then each worker opens its own. Do not ask the dataset for a "
+            "sample before the loader is made: that would open it too soon.",
             where=record.opened if record.opened.file else record.used,
-            first_step=record.step,
-            last_step=max(record.step, state.step),
+            steps=(record.step, max(record.step, state.step)),
             evidence={
                 "handle": own,
                 "kind": record.kind,

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.batches import at
+from torch_debugger.checks.base import at_line
+from torch_debugger.checks.call_edits import replace_in_line
 from torch_debugger.checks.rank_checks import DigestsOfRanks, RankCheck, RankStates, SideBySide
 from torch_debugger.records import BatchNormLook, CalledModel, Edit, Finding, GradientAverage, Place, RankDigest, Record
 from torch_debugger.records.ranks import ranks_in_words
@@ -62,10 +63,10 @@ class DdpBypassed(RankCheck):
         who = ranks_in_words(last.digests)
         told = f"the gradients of {who} differed at {len(steps)} steps that were compared"
         around = (
-            f"`{wrapper}` is a DistributedDataParallel{at(last.average.made)}, but the module inside of it is "
-            f"called{at(call.call)}"
+            f"`{wrapper}` is a DistributedDataParallel{at_line(last.average.made)}, but the module inside of it is "
+            f"called{at_line(call.call)}"
             if way == "inner"
-            else f"Every backward of `{wrapper}`{at(call.call)} is under `no_sync()`, also the last one before "
+            else f"Every backward of `{wrapper}`{at_line(call.call)} is under `no_sync()`, also the last one before "
             "the optimizer steps"
         )
         return self.finding(
@@ -75,13 +76,12 @@ class DdpBypassed(RankCheck):
             why="DistributedDataParallel averages gradients only for a backward that began with a call of the "
             "wrapper itself, outside of `no_sync()`. Otherwise each rank trains a model of its own on its "
             "share of the data, and only one of them is kept.",
-            fix=f"Call `{wrapper}(...)`{at(call.call)}."
+            fix=f"Call `{wrapper}(...)`{at_line(call.call)}."
             if way == "inner"
             else f"Use `with {wrapper}.no_sync():` only for the backward passes that are followed by another "
             "one before `optimizer.step()`.",
             where=call.call,
-            first_step=first.step,
-            last_step=last.step,
+            steps=(first.step, last.step),
             evidence={
                 "ranks": float(len(last.digests)),
                 "steps_compared": float(len(steps)),
@@ -108,10 +108,7 @@ def _call(found: SideBySide) -> CalledModel:
 
 
 def _edit(call: Place, wrapper: str) -> Edit | None:
-    code, around = call.code or "", f"{wrapper}.module("
-    if call.file is None or call.line is None or code.count(around) != 1:
-        return None
-    return Edit(call.file, call.line, code, code.replace(around, f"{wrapper}("))
+    return replace_in_line(call, f"{wrapper}.module(", f"{wrapper}(")
 
 
 # TD811: ranks that should have the same weights do not.
@@ -182,8 +179,7 @@ class RanksDriftApart(RankCheck):
             "each rank changes its weights by gradients that others have computed for theirs.",
             fix=fix,
             where=where,
-            first_step=first.step,
-            last_step=last.step,
+            steps=(first.step, last.step),
             evidence={
                 "different_parameters": f"{len(names)} of {len(last.first.names)}",
                 "largest_difference": _spread(norms),
@@ -216,7 +212,7 @@ def _from_the_start(first: SideBySide) -> _Cause:
     if first.average.kind == "DistributedDataParallel":
         made = first.average.made
         return (
-            f"They differed before the first update, although DistributedDataParallel{at(made)} gives all "
+            f"They differed before the first update, although DistributedDataParallel{at_line(made)} gives all "
             "ranks the weights of rank 0: something has changed them since, on some ranks only.",
             "Load checkpoints and set weights on all ranks, or before the model goes into DistributedDataParallel.",
             made or call,
@@ -364,7 +360,6 @@ class BatchnormPerRank(RankCheck):
             fix=f"Convert the model before it goes into `{wrapper}`: "
             "`nn.SyncBatchNorm.convert_sync_batchnorm(net)` (it needs GPUs), or use `nn.GroupNorm`.",
             where=Place(made.file, made.line, name, made.code),
-            first_step=1,
-            last_step=step,
+            steps=(1, step),
             evidence={"samples": float(samples), "ranks": float(self._average.ranks), "layers": float(len(names))},
         )

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from torch_debugger.checks.batches import at, line_of, name_of
+from torch_debugger.checks.base import at_line
+from torch_debugger.checks.batches import line_of, name_of
 from torch_debugger.checks.call_edits import with_distributed_sampler
 from torch_debugger.checks.hangs import (
     OUT_OF_DATA,
     Deadlock,
-    HangCheck,
+    DeadlockCheck,
     Scene,
-    deadlock_of,
     doing_words,
-    patience,
+    nothing_moves,
     seconds,
     spot,
     verb,
@@ -100,7 +100,10 @@ class RanksSeeTheSameData(RankCheck):
 
     def _tell(self, same: _Ranks, ranks: RankStates) -> Finding:
         assert self._last is not None
-        fact = self._loader(same[0], ranks)
+        rank = same[0]
+        counts = self._trained.get(rank, Counter())
+        number = counts.most_common(1)[0][0] if counts else 0
+        fact = ranks.states[rank].loaders.get(number)
         who, steps = ranks_in_words(same), len(self._steps)
         call = self._last.digests[same[0]].calls[0].call
         where = line_of(fact) if fact is not None else call
@@ -115,8 +118,7 @@ class RanksSeeTheSameData(RankCheck):
             "one, and an epoch is as long as without the others.",
             fix=fix,
             where=where,
-            first_step=self._steps[0],
-            last_step=self._steps[-1],
+            steps=(self._steps[0], self._steps[-1]),
             evidence={
                 "ranks": who.removeprefix("ranks "),
                 "steps_compared": float(steps),
@@ -124,12 +126,6 @@ class RanksSeeTheSameData(RankCheck):
             },
             edit=with_distributed_sampler(where) if loader is not None else None,
         )
-
-    def _loader(self, rank: int, ranks: RankStates) -> LoaderFact | None:
-        """The one whose batches are trained on."""
-        counts = self._trained.get(rank, Counter())
-        number = counts.most_common(1)[0][0] if counts else 0
-        return ranks.states[rank].loaders.get(number)
 
 
 def _equal(group: _Ranks, given: dict[int, tuple[int, ...]]) -> list[_Ranks]:
@@ -144,11 +140,11 @@ def _words(fact: LoaderFact | None, call: Place, world: int) -> tuple[str, str]:
     """The cause, as far as it is known, and what to do."""
     if fact is None:
         return (
-            f"The model is called{at(call)} with what every rank makes for itself, in the same way.",
+            f"The model is called{at_line(call)} with what every rank makes for itself, in the same way.",
             "Give every rank a share of its own: where batches are drawn at random, seed with `seed + rank` "
             "once the model is made; where they are cut from an array, take rows `[rank::world_size]`.",
         )
-    name, line = name_of(fact), at(line_of(fact))
+    name, line = name_of(fact), at_line(line_of(fact))
     if fact.replicas:
         return (
             f"The DistributedSampler of `{name}`{line} takes share {fact.replica} of {fact.replicas} on each of them.",
@@ -231,7 +227,7 @@ class UnevenBatches(RankCheck):
 
     def _tell(self, few: int, many: int, known: dict[int, LoaderFact], seen: PassFact) -> Finding:
         fact = known[few]
-        name, line = name_of(fact), at(line_of(fact))
+        name, line = name_of(fact), at_line(line_of(fact))
         return self.finding(
             severity="error",
             confidence=0.9,
@@ -244,8 +240,7 @@ class UnevenBatches(RankCheck):
             "(`drop_last=True` cuts them), or stop at the smallest number of all ranks. With data that cannot "
             "be shared out evenly, train within `with model.join():`.",
             where=line_of(fact),
-            first_step=1,
-            last_step=seen.step,
+            steps=(1, seen.step),
             evidence={
                 f"batches_of_rank_{few}": float(fact.length or 0),
                 f"batches_of_rank_{many}": float(known[many].length or 0),
@@ -254,7 +249,7 @@ class UnevenBatches(RankCheck):
 
 
 # One rank has fewer batches than the others.
-class RankOutOfData(HangCheck):
+class RankOutOfData(DeadlockCheck):
     """One rank has finished its data, and the others wait for it in the next batch's collective.
 
     Symptom: all ranks stand still near the end of an epoch, often of the first.
@@ -272,13 +267,9 @@ class RankOutOfData(HangCheck):
     id = "TD827"
     name = "rank-out-of-data"
     title = "A rank has no batches left while others wait for it"
+    reason = OUT_OF_DATA
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
-        deadlock = deadlock_of(scene)
-        if deadlock is not None and deadlock.reason == OUT_OF_DATA:
-            yield self._finding(deadlock, scene)
-
-    def _finding(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
         fact, odd = deadlock.first, deadlock.odd
         done = max(scene.facts[rank].batches for rank in odd)
         done_ranks, waiting = ranks_in_words(odd), ranks_in_words(deadlock.waiting)
@@ -289,13 +280,12 @@ class RankOutOfData(HangCheck):
             f"{done:,}; {waiting} {verb(deadlock.waiting)} at batch {fact.batches:,} in "
             f"{doing_words(fact)} at {spot(fact.place)}.",
             why=f"Every rank must call a collective the same number of times, and {waiting} have more "
-            f"batches than {done_ranks}. Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}",
+            f"batches than {done_ranks}. {nothing_moves(fact)}",
             fix="Give all ranks the same number of batches: a DistributedSampler pads them, or cut the data "
             "into equal parts and pass drop_last=True. Where that cannot be, wrap the loop into "
             "torch.distributed.algorithms.join.Join([model]).",
             where=fact.place,
-            first_step=fact.step,
-            last_step=fact.step,
+            steps=(fact.step, fact.step),
             evidence={"stood still": seconds(fact.still_s), **_batches(deadlock, scene), **scene.rows()},
         )
 

@@ -70,26 +70,21 @@ class TrainingStandsStill(HangCheck):
         if fact.kind == COLLECTIVE and scene.world > 1:
             deadlock = deadlock_of(scene)
             if deadlock is not None and deadlock.reason == UNKNOWN:
-                yield self._among_ranks(fact, scene)
+                waiting = ranks_in_words(scene.waiting)
+                yield self._finding(
+                    fact,
+                    scene,
+                    f"All {scene.world} ranks have stood still for {seconds(fact.still_s)}: {waiting} in "
+                    f"{wait_words(fact)}.",
+                )
             return
-        yield self._alone(fact, scene)
-
-    def _alone(self, fact: HangFact, scene: Scene) -> Finding:
         rank = fact.rank or 0
         does = _DOES.get(fact.kind, f"waits in `{fact.call or fact.doing}`")
-        return self._finding(
+        yield self._finding(
             fact,
             scene,
             f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step {fact.step:,}: it "
             f"{does}{f' at {spot(fact.place)}' if fact.place else ''}.{scene.others({rank})}",
-        )
-
-    def _among_ranks(self, fact: HangFact, scene: Scene) -> Finding:
-        waiting = ranks_in_words(scene.waiting)
-        return self._finding(
-            fact,
-            scene,
-            f"All {scene.world} ranks have stood still for {seconds(fact.still_s)}: {waiting} in {wait_words(fact)}.",
         )
 
     def _finding(self, fact: HangFact, scene: Scene, message: str) -> Finding:
@@ -101,8 +96,7 @@ class TrainingStandsStill(HangCheck):
             fix="Look at the line and at the stacks of all threads, workers and ranks above: somebody else "
             "has to act before it can go on. If this wait is meant, allow it with --hang-timeout." + nccl_advice(fact),
             where=fact.place,
-            first_step=fact.step,
-            last_step=fact.step,
+            steps=(fact.step, fact.step),
             evidence={"stood still": seconds(fact.still_s), **worker_row(fact), **recorded_rows(fact), **scene.rows()},
         )
 
@@ -132,27 +126,24 @@ class WorkerDeadlocked(HangCheck):
         for rank, fact in scene.stuck((LOADER,)).items():
             worker = awaited(fact)
             if worker is not None and worker.kind in (LOCK, EVENT, CALL) and worker.lines:
-                yield self._finding(rank, fact, worker, scene)
-
-    def _finding(self, rank: int, fact: HangFact, worker: Standing, scene: Scene) -> Finding:
-        line = worker.users_line
-        code = f"`{line.code}` at " if line.code else ""
-        return self.finding(
-            severity="error",
-            confidence=0.95 if worker.kind == LOCK else 0.8,
-            message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for batch "
-            f"{fact.batches + 1:,} of the loader at {spot(fact.place)}: {worker.who} waits for a "
-            f"lock in {code}{spot(line)} and computes nothing.{scene.others({rank})}",
-            why="A forked worker gets a copy of every lock as it was at the moment of the fork, and none of the "
-            f"threads that would release it: a lock that was held then is held there for ever. {patience(fact)}",
-            fix="Do not let a forked worker use a lock of the training process: make it in the worker "
-            "(worker_init_fn, or on first use), do not hold it while the loader is started, or pass "
-            'multiprocessing_context="spawn" to the DataLoader.',
-            where=line or fact.place,
-            first_step=fact.step,
-            last_step=fact.step,
-            evidence={"stood still": seconds(fact.still_s), **worker_row(fact), **scene.rows()},
-        )
+                line = worker.users_line
+                code = f"`{line.code}` at " if line.code else ""
+                yield self.finding(
+                    severity="error",
+                    confidence=0.95 if worker.kind == LOCK else 0.8,
+                    message=f"{subject(rank, scene)} has waited {seconds(fact.still_s)} for batch "
+                    f"{fact.batches + 1:,} of the loader at {spot(fact.place)}: {worker.who} waits for a "
+                    f"lock in {code}{spot(line)} and computes nothing.{scene.others({rank})}",
+                    why="A forked worker gets a copy of every lock as it was at the moment of the fork, and none of "
+                    "the threads that would release it: a lock that was held then is held there for ever. "
+                    f"{patience(fact)}",
+                    fix="Do not let a forked worker use a lock of the training process: make it in the worker "
+                    "(worker_init_fn, or on first use), do not hold it while the loader is started, or pass "
+                    'multiprocessing_context="spawn" to the DataLoader.',
+                    where=line or fact.place,
+                    steps=(fact.step, fact.step),
+                    evidence={"stood still": seconds(fact.still_s), **worker_row(fact), **scene.rows()},
+                )
 
 
 # A lock, a queue or an event is waited for that nobody will give.
@@ -181,23 +172,19 @@ class LockNeverReleased(HangCheck):
 
     def judge(self, scene: Scene) -> Iterable[Finding]:
         for rank, fact in scene.stuck((LOCK, EVENT)).items():
-            yield self._finding(rank, fact, scene)
-
-    def _finding(self, rank: int, fact: HangFact, scene: Scene) -> Finding:
-        what = "a lock that is never released" if fact.kind == LOCK else "something that nobody sends"
-        call = fact.call or fact.doing
-        return self.finding(
-            severity="error",
-            confidence=0.95 if fact.kind == LOCK else 0.85,
-            message=f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step "
-            f"{fact.step:,}: `{call}` at {spot(fact.place)} waits for {what}.{scene.others({rank})}",
-            why=f"{_who_could(fact)} {patience(fact)}",
-            fix=_fix(fact),
-            where=fact.place,
-            first_step=fact.step,
-            last_step=fact.step,
-            evidence={"stood still": seconds(fact.still_s), "waits in": call, **_threads(fact), **scene.rows()},
-        )
+            what = "a lock that is never released" if fact.kind == LOCK else "something that nobody sends"
+            call = fact.call or fact.doing
+            yield self.finding(
+                severity="error",
+                confidence=0.95 if fact.kind == LOCK else 0.85,
+                message=f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step "
+                f"{fact.step:,}: `{call}` at {spot(fact.place)} waits for {what}.{scene.others({rank})}",
+                why=f"{_who_could(fact)} {patience(fact)}",
+                fix=_fix(fact),
+                where=fact.place,
+                steps=(fact.step, fact.step),
+                evidence={"stood still": seconds(fact.still_s), "waits in": call, **_threads(fact), **scene.rows()},
+            )
 
 
 def _others(fact: HangFact) -> list[Standing]:
@@ -259,28 +246,24 @@ class StalledRead(HangCheck):
         for rank, fact in scene.stuck((READ, LOADER)).items():
             reader = fact.stacks[0] if fact.kind == READ else awaited(fact)
             if reader is not None and (fact.kind == READ or reader.kind == READ):
-                yield self._finding(rank, fact, reader, scene)
-
-    def _finding(self, rank: int, fact: HangFact, reader: Standing, scene: Scene) -> Finding:
-        line = reader.users_line or fact.place
-        who = f"{reader.who}, which makes batch {fact.batches + 1:,}," if fact.kind == LOADER else "it"
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step "
-            f"{fact.step:,}: {who} {_waits(reader)} at {spot(line)}.{scene.others({rank})}",
-            why=f"The kernel shows it in {reader.wait or 'a read'}{_of(reader)}, and nothing has come. "
-            f"{patience(fact)}",
-            fix="Find out who should write there, and whether that program still runs. Give the read a timeout "
-            "(requests.get(..., timeout=30), socket.settimeout, select), so that silence becomes an error.",
-            where=line,
-            first_step=fact.step,
-            last_step=fact.step,
-            evidence={
-                "stood still": seconds(fact.still_s), "system call": reader.wait, "reads": reader.target,
-                **worker_row(fact), **scene.rows(),
-            },
-        )  # fmt: skip
+                line = reader.users_line or fact.place
+                who = f"{reader.who}, which makes batch {fact.batches + 1:,}," if fact.kind == LOADER else "it"
+                yield self.finding(
+                    severity="error",
+                    confidence=0.9,
+                    message=f"{subject(rank, scene)} has stood still for {seconds(fact.still_s)} at step "
+                    f"{fact.step:,}: {who} {_waits(reader)} at {spot(line)}.{scene.others({rank})}",
+                    why=f"The kernel shows it in {reader.wait or 'a read'}{_of(reader)}, and nothing has come. "
+                    f"{patience(fact)}",
+                    fix="Find out who should write there, and whether that program still runs. Give the read a timeout "
+                    "(requests.get(..., timeout=30), socket.settimeout, select), so that silence becomes an error.",
+                    where=line,
+                    steps=(fact.step, fact.step),
+                    evidence={
+                        "stood still": seconds(fact.still_s), "system call": reader.wait, "reads": reader.target,
+                        **worker_row(fact), **scene.rows(),
+                    },
+                )  # fmt: skip
 
 
 def _of(reader: Standing) -> str:
@@ -340,7 +323,6 @@ class EndlessSample(HangCheck):
             fix=f"Look at the loop around {spot(line)}: it has no end for this sample. Limit the number of "
             "attempts and raise an error that names the sample's index.",
             where=line,
-            first_step=fact.step,
-            last_step=fact.step,
+            steps=(fact.step, fact.step),
             evidence={"stood still": seconds(fact.still_s), **worker_row(fact), **scene.rows()},
         )

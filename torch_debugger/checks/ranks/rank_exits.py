@@ -5,15 +5,14 @@ from __future__ import annotations
 import signal
 from collections.abc import Iterable
 
-from torch_debugger.checks.batches import at
+from torch_debugger.checks.base import at_line
 from torch_debugger.checks.hangs import (
     GONE,
     Deadlock,
-    HangCheck,
+    DeadlockCheck,
     Scene,
-    deadlock_of,
     nccl_advice,
-    patience,
+    nothing_moves,
     seconds,
     spot,
 )
@@ -103,8 +102,7 @@ class RankKilled(RankCheck):
             why=why,
             fix=fix,
             where=call.place if call is not None and call.place else _last_seen(end.rank, ranks),
-            first_step=end.steps,
-            last_step=end.steps,
+            steps=(end.steps, end.steps),
             evidence={"rank": end.rank, "signal": caught.name, "exit_code": end.exit_code, "steps": end.steps},
         )
 
@@ -119,10 +117,10 @@ def _last_call(call: CollectiveKind | None) -> str:
         return ""
     tensor = f" of {call.dtype} {list(call.shape)}" if call.dtype else ""
     if call.condition:
-        where = f", under `{call.condition.code}`{at(call.condition)}: not every rank comes there."
+        where = f", under `{call.condition.code}`{at_line(call.condition)}: not every rank comes there."
     else:
         where = "."
-    return f" The last collective that it called was `{call.op}`{tensor}{at(call.place)}{where}"
+    return f" The last collective that it called was `{call.op}`{tensor}{at_line(call.place)}{where}"
 
 
 def _move_out(call: CollectiveKind) -> str:
@@ -130,7 +128,7 @@ def _move_out(call: CollectiveKind) -> str:
     if not call.condition:
         return ""
     return (
-        f"Move `{call.op}`{at(call.place)} out of `{call.condition.code}`{at(call.condition)}, so that all "
+        f"Move `{call.op}`{at_line(call.place)} out of `{call.condition.code}`{at_line(call.condition)}, so that all "
         "ranks call it; what only one rank should do, such as printing, stays inside."
     )
 
@@ -211,15 +209,14 @@ class RankLeftEarly(RankCheck):
             confidence=0.9,
             message=f"{who[0].upper()}{who[1:]} {have} reached the end of the script after {steps:,} steps, "
             f"while rank {lost_by} went on to step {crash.step:,} and lost "
-            f"{'it' if len(left) == 1 else 'them'} in {call}{at(crash.place)}.",
+            f"{'it' if len(left) == 1 else 'them'} in {call}{at_line(crash.place)}.",
             why="Every collective, and every backward of DistributedDataParallel, needs all ranks. One that "
             "stops by itself takes the others with it, although nothing went wrong on it.",
             fix=f"Look for the `break`, `return` or `sys.exit` by which rank {left[0]} leaves after its step "
             f"{steps:,}, and let all ranks decide together: `stop = torch.tensor(float(stop)); "
             "dist.all_reduce(stop); if stop > 0: break`.",
             where=crash.place,
-            first_step=crash.step,
-            last_step=crash.step,
+            steps=(crash.step, crash.step),
             evidence={f"rank {left[0]}": f"ended after {steps:,} steps", f"rank {lost_by}": crash.kind},
         )
 
@@ -240,7 +237,7 @@ def _have_as_many_batches(ranks: RankStates) -> bool:
 
 
 # A rank is gone, and the others wait for it.
-class RankGone(HangCheck):
+class RankGone(DeadlockCheck):
     """A rank has crashed, was killed or has left the training, and the others wait for it in a collective.
 
     Symptom: the processes that are left stand still; the traceback of the one that failed scrolled by long
@@ -258,13 +255,9 @@ class RankGone(HangCheck):
     id = "TD828"
     name = "rank-gone"
     title = "A rank has ended while others wait for it"
+    reason = GONE
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
-        deadlock = deadlock_of(scene)
-        if deadlock is not None and deadlock.reason == GONE:
-            yield self._finding(deadlock, scene)
-
-    def _finding(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
         fact = deadlock.first
         first = next((rank for rank in deadlock.odd if rank in scene.crashes), deadlock.odd[0])
         crash = scene.crashes.get(first)
@@ -276,12 +269,11 @@ class RankGone(HangCheck):
             confidence=0.9,
             message=f"Rank {first} {scene.end_words(first)}{at}{said}, and the others wait for "
             f"it.{scene.others(deadlock.odd)}",
-            why=f"A collective returns when every rank of its group has called it, and {ranks_in_words(deadlock.odd)} "
-            f"never will. Nothing has moved for {seconds(fact.still_s)}. {patience(fact)}",
+            why="A collective returns when every rank of its group has called it, and "
+            f"{ranks_in_words(deadlock.odd)} never will. {nothing_moves(fact)}",
             fix=self._fix(first, fact, has_failed=scene.has_failed(first)),
             where=line,
-            first_step=fact.step,
-            last_step=fact.step,
+            steps=(fact.step, fact.step),
             evidence={"stood still": seconds(fact.still_s), **scene.rows()},
         )
 

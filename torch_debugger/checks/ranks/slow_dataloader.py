@@ -6,8 +6,8 @@ import dataclasses
 import statistics
 from collections.abc import Iterable, Sequence
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, line_of, name_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import line_of, name_of
 from torch_debugger.checks.step_time import LEAST_GAIN, WARNED_GAIN, hot_lines, milliseconds, severity_of
 from torch_debugger.records import Finding, LoaderFact, StalledBatch, WorkerTimes
 from torch_debugger.records.data import SampleSeen, WorkerTime
@@ -96,24 +96,17 @@ class SlowWorker(Check):
         return self.finding(
             severity=severity,
             confidence=0.9,
-            message=(
-                f"{who} of the {loader.workers} of `{name_of(loader)}`{at(line_of(loader))} {takes} "
-                f"{milliseconds(worst.making_s)} for a batch, the others {milliseconds(typical_s)}: the "
-                f"training stands still for {its} batches {waited:.0%} of the time."
-            ),
-            why=(
-                "Batches are taken in the order in which they were asked for, so all workers go at the pace of "
-                f"the slowest.{_line(worst)}"
-            ),
-            fix=(
-                f"Find out what is different there for worker {worst.worker}: its files, its host, its part of the "
-                "data. Give every worker the same work, for instance many small shards dealt out with "
-                "`shards[info.id::info.num_workers]`; or pass `in_order=False` to the DataLoader (torch 2.6 or "
-                f"newer), where the order of batches does not matter. About {gain:.0%} of the time can be saved."
-            ),
+            message=f"{who} of the {loader.workers} of `{name_of(loader)}`{at_line(line_of(loader))} {takes} "
+            f"{milliseconds(worst.making_s)} for a batch, the others {milliseconds(typical_s)}: the "
+            f"training stands still for {its} batches {waited:.0%} of the time.",
+            why="Batches are taken in the order in which they were asked for, so all workers go at the pace of "
+            f"the slowest.{_line(worst)}",
+            fix=f"Find out what is different there for worker {worst.worker}: its files, its host, its part of the "
+            "data. Give every worker the same work, for instance many small shards dealt out with "
+            "`shards[info.id::info.num_workers]`; or pass `in_order=False` to the DataLoader (torch 2.6 or "
+            f"newer), where the order of batches does not matter. About {gain:.0%} of the time can be saved.",
             where=where,
-            first_step=1,
-            last_step=times.step,
+            steps=(1, times.step),
             evidence={
                 "worker": float(worst.worker),
                 "its_batch_s": worst.making_s,
@@ -208,7 +201,8 @@ class SlowSample(Check):
     def _told(
         self, stalls: Sequence[StalledBatch], loader: LoaderFact, gain: float, worst: StalledBatch, sample: SampleSeen
     ) -> Finding:
-        again = _passes_of(stalls, sample.index)
+        seen = {stall.iteration for stall in stalls if stall.sample is not None and stall.sample.index == sample.index}
+        again = sorted(seen) if sample.index is not None else []
         certain = len(again) > 1 or len(stalls) >= self.enough
         line = sample.place if sample.place.file else line_of(loader)
         return self.finding(
@@ -218,8 +212,7 @@ class SlowSample(Check):
             why=_why(worst, sample, again, gain),
             fix=_fix(sample, loader, gain),
             where=line,
-            first_step=stalls[0].step,
-            last_step=stalls[-1].step,
+            steps=(stalls[0].step, stalls[-1].step),
             evidence={
                 "sample": "unknown" if sample.index is None else str(sample.index),
                 "sample_s": sample.seconds,
@@ -244,12 +237,6 @@ def _at_its_line(worst: StalledBatch, state: RunState) -> SampleSeen:
     return dataclasses.replace(sample, place=same[0].place) if same else sample
 
 
-def _passes_of(stalls: Sequence[StalledBatch], index: int | None) -> list[int]:
-    """In which this sample was slow."""
-    seen = {stall.iteration for stall in stalls if stall.sample is not None and stall.sample.index == index}
-    return sorted(seen) if index is not None else []
-
-
 def _indices(stalls: Sequence[StalledBatch]) -> list[int]:
     found = [stall.sample.index for stall in stalls if stall.sample is not None]
     return sorted({index for index in found if index is not None})
@@ -266,7 +253,7 @@ def _message(stalls: Sequence[StalledBatch], worst: StalledBatch, sample: Sample
         listed = ", ".join(map(str, others[:_LISTED])) + (" and more" if len(others) > _LISTED else "")
         more = f"; so it does for sample{'s' if len(others) > 1 else ''} {listed}"
     return (
-        f"{what} takes {milliseconds(sample.seconds)}{at(sample.place)}, and the training stands still for it: "
+        f"{what} takes {milliseconds(sample.seconds)}{at_line(sample.place)}, and the training stands still for it: "
         f"a whole batch otherwise takes {milliseconds(worst.typical_s)}{more}."
     )
 
@@ -299,7 +286,7 @@ def _fix(sample: SampleSeen, loader: LoaderFact, gain: float) -> str:
     ahead = (
         "where it has to stay, a larger `prefetch_factor` lets the other workers work ahead meanwhile"
         if loader.workers > 1
-        else f"where it has to stay, workers that work ahead (`num_workers=2`{at(line_of(loader))}) hide it"
+        else f"where it has to stay, workers that work ahead (`num_workers=2`{at_line(line_of(loader))}) hide it"
     )
     return (
         f"{what}{name}: repair it, shorten it, leave it out, or do its work once before the training and keep "

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from torch_debugger.checks.batches import at
+from torch_debugger.checks.base import at_line
 from torch_debugger.checks.rank_checks import RankCheck, RankStates
 from torch_debugger.checks.step_time import LEAST_SAMPLES, HotLine, hot_lines, milliseconds, share_where
 from torch_debugger.records import Finding, Place, SampledStacks, Scalars, StackNode
@@ -139,8 +139,7 @@ class StragglerRank(RankCheck):
             "others, all of them pay for, in every step.",
             fix=fix,
             where=line.place if line is not None else training,
-            first_step=self.first_step,
-            last_step=last_step,
+            steps=(self.first_step, last_step),
             evidence={
                 "rank": float(slow),
                 "own_ms": work.own_s * 1e3,
@@ -167,7 +166,7 @@ def _part_of(slow: int, works: dict[int, Work]) -> str:
 
 
 def _at_line(line: HotLine | None) -> str:
-    return f", most of it{at(line.place)}" if line is not None else ""
+    return f", most of it{at_line(line.place)}" if line is not None else ""
 
 
 # How long each rank works in a step, without what it waits for others.

@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.batches import Validations
-from torch_debugger.checks.optimization import at_line, call_at, line_of
+from torch_debugger.checks.call_edits import replace_in_line
+from torch_debugger.checks.optimization import call_at
 from torch_debugger.records import (
     CheckpointLoad,
     DataWritten,
-    Edit,
     Finding,
     LedgerFact,
     PassCalls,
@@ -70,40 +70,34 @@ class GraphCut(Check):
         known = seen.left() if seen.looks >= self.looks_needed else []
         cut = [part for part in known if part.reason == "cut" or (part.reason == "no grad" and part.training)]
         for part, others in by_line([part for part in cut if part.at_end or late]):
-            yield self._judge(part, others, state)
-
-    def _judge(self, part: UnreachedPart, others: int, state: RunState) -> Finding:
-        switched = part.reason == "no grad"
-        severity, confidence = ("warning", 0.75) if switched else ("error", 0.93)
-        if self._loads:
-            severity, confidence = "note", 0.4
-        what = f"`{part.cut.code}`{line_of(part.cut)}"
-        before = f" before `{part.following}`" if part.following else ""
-        how = "runs it without gradients" if switched else f"cuts the graph{before}"
-        return self.finding(
-            severity=severity,
-            confidence=confidence,
-            message=f"{size(part, others)} gets no gradient: {what} {how}, so it has kept its first values.",
-            why=(
-                "backward() goes from the loss back through the graph. What was made under no_grad, detached, "
+            switched = part.reason == "no grad"
+            severity, confidence = ("warning", 0.75) if switched else ("error", 0.93)
+            if self._loads:
+                severity, confidence = "note", 0.4
+            what = f"`{part.cut.code}`{at_line(part.cut)}"
+            before = f" before `{part.following}`" if part.following else ""
+            how = "runs it without gradients" if switched else f"cuts the graph{before}"
+            yield self.finding(
+                severity=severity,
+                confidence=confidence,
+                message=f"{size(part, others)} gets no gradient: {what} {how}, so it has kept its first values.",
+                why="backward() goes from the loss back through the graph. What was made under no_grad, detached, "
                 "read by value or rounded to an index has no graph behind it, and the optimizer skips "
-                "parameters without a gradient."
-            ),
-            fix=_fix(part, switched),
-            where=Place(part.cut.file, part.cut.line, part.part, part.cut.code),
-            first_step=1,
-            last_step=max(part.step, state.step),
-            evidence={
-                "part": part.part,
-                "elements": float(part.elements),
-                "looks": float(self._unreached.looks),
-                "reason": part.reason,
-            },
-        )
+                "parameters without a gradient.",
+                fix=_fix(part, switched),
+                where=Place(part.cut.file, part.cut.line, part.part, part.cut.code),
+                steps=(1, max(part.step, state.step)),
+                evidence={
+                    "part": part.part,
+                    "elements": float(part.elements),
+                    "looks": float(self._unreached.looks),
+                    "reason": part.reason,
+                },
+            )
 
 
 def _fix(part: UnreachedPart, switched: bool) -> str:
-    at = line_of(part.cut)
+    at = at_line(part.cut)
     kept = f"If `{part.part}` should stay as it is, leave it out of the optimizer."
     if switched:
         return f"Take the call of `{part.part}` out of `{part.cut.code}`{at}. {kept}"
@@ -151,58 +145,45 @@ class UnusedParameters(Check):
         seen = self._unreached
         known = seen.left() if seen.looks >= self.looks_needed else []
         for part, others in by_line([part for part in known if part.reason in ("never read", "dropped")]):
-            yield self._judge(part, others, state)
-
-    def _judge(self, part: UnreachedPart, others: int, state: RunState) -> Finding:
-        name = part.part.rpartition(".")[2]
-        twice = bool(part.instead)
-        return self.finding(
-            severity="error" if twice else "warning",
-            confidence=0.95 if twice else 0.9 if part.reason == "never read" else 0.85,
-            message=f"{size(part, others)} {_what(part, name)}, so it is never trained and changes no output.",
-            why=(
-                f"A layer takes part in the model only where `forward` uses its result. {_where_made(part)}The "
-                f"optimizer holds it, and no gradient has reached it in {self._unreached.looks} looks."
-            ),
-            fix=_unused_parameters_fix(part, name),
-            where=Place(part.cut.file, part.cut.line, part.part, part.cut.code),
-            first_step=1,
-            last_step=max(part.step, state.step),
-            evidence={
-                "part": part.part,
-                "elements": float(part.elements),
-                "reason": part.reason,
-                **({"called_twice": part.instead} if twice else {}),
-            },
-            edit=_edit(part, name),
-        )
+            name = part.part.rpartition(".")[2]
+            twice = bool(part.instead)
+            yield self.finding(
+                severity="error" if twice else "warning",
+                confidence=0.95 if twice else 0.9 if part.reason == "never read" else 0.85,
+                message=f"{size(part, others)} {_what(part, name)}, so it is never trained and changes no output.",
+                why=f"A layer takes part in the model only where `forward` uses its result. {_where_made(part)}The "
+                f"optimizer holds it, and no gradient has reached it in {self._unreached.looks} looks.",
+                fix=_use_or_remove(part, name),
+                where=Place(part.cut.file, part.cut.line, part.part, part.cut.code),
+                steps=(1, max(part.step, state.step)),
+                evidence={
+                    "part": part.part,
+                    "elements": float(part.elements),
+                    "reason": part.reason,
+                    **({"called_twice": part.instead} if twice else {}),
+                },
+                edit=replace_in_line(part.cut, f"self.{part.instead}(", f"self.{name}(") if twice else None,
+            )
 
 
 def _what(part: UnreachedPart, name: str) -> str:
     if part.reason == "dropped":
-        return f"runs, and nobody uses the result of `{part.cut.code}`{line_of(part.cut)}"
+        return f"runs, and nobody uses the result of `{part.cut.code}`{at_line(part.cut)}"
     if part.instead:
-        return f"is never called, while `{part.instead}` is called again{line_of(part.cut)}"
-    return f"is made{line_of(part.cut)} and no line of the model uses `{name}`"
+        return f"is never called, while `{part.instead}` is called again{at_line(part.cut)}"
+    return f"is made{at_line(part.cut)} and no line of the model uses `{name}`"
 
 
 def _where_made(part: UnreachedPart) -> str:
-    return f"`{part.part}` is made{line_of(part.place)}. " if part.place.file else ""
+    return f"`{part.part}` is made{at_line(part.place)}. " if part.place.file else ""
 
 
-def _unused_parameters_fix(part: UnreachedPart, name: str) -> str:
+def _use_or_remove(part: UnreachedPart, name: str) -> str:
     if part.reason == "dropped":
-        return f"Use the result of `{part.cut.code}`{line_of(part.cut)} in what follows, or remove the layer."
+        return f"Use the result of `{part.cut.code}`{at_line(part.cut)} in what follows, or remove the layer."
     if part.instead:
-        return f"Call `self.{name}` instead of `self.{part.instead}`{line_of(part.cut)}."
-    return f"Use `self.{name}` in `forward`, or remove the line that makes it{line_of(part.cut)}."
-
-
-def _edit(part: UnreachedPart, name: str) -> Edit | None:
-    place, old = part.cut, f"self.{part.instead}("
-    if not part.instead or place.file is None or place.line is None or (place.code or "").count(old) != 1:
-        return None
-    return Edit(place.file, place.line, place.code or "", (place.code or "").replace(old, f"self.{name}("))
+        return f"Call `self.{name}` instead of `self.{part.instead}`{at_line(part.cut)}."
+    return f"Use `self.{name}` in `forward`, or remove the line that makes it{at_line(part.cut)}."
 
 
 # TD151: values that a loss was computed from are written through .data before its backward.
@@ -253,21 +234,14 @@ class DataWriteBeforeBackward(Check):
         return self.finding(
             severity="warning" if small else "error",
             confidence=0.9 if fact.parameter else 0.85,
-            message=(
-                f"{line} writes {names} between the forward and the backward(){line_of(fact.backward)}"
-                f"{changed}: the gradients belong to other values than the loss."
-            ),
-            why=(
-                "Backward computes with the values that the forward used, and reads them from the tensors themselves. "
-                "A write through `.data` changes them unseen: it is counted by no version, so autograd cannot refuse."
-            ),
-            fix=(
-                f"Move `{fact.place.code or fact.name}` behind the optimizer's step(), and write under `with "
-                "torch.no_grad():` instead of through `.data`."
-            ),
+            message=f"{line} writes {names} between the forward and the backward(){at_line(fact.backward)}"
+            f"{changed}: the gradients belong to other values than the loss.",
+            why="Backward computes with the values that the forward used, and reads them from the tensors themselves. "
+            "A write through `.data` changes them unseen: it is counted by no version, so autograd cannot refuse.",
+            fix=f"Move `{fact.place.code or fact.name}` behind the optimizer's step(), and write under `with "
+            "torch.no_grad():` instead of through `.data`.",
             where=fact.place,
-            first_step=looks[0].step,
-            last_step=fact.step,
+            steps=(looks[0].step, fact.step),
             evidence={
                 "tensor": fact.name,
                 "values": float(fact.elements),
@@ -323,30 +297,23 @@ class GradEnabledInValidation(Check):
         self._wasted += record.batches
         if self._passes >= self.passes_needed and not self._reported:
             self._reported = True
-            yield self._found(wasteful[0], record)
+            share = self._wasted / max(1, self._training + self._wasted)
+            yield self.finding(
+                severity="warning" if share >= self.warned_share else "note",
+                confidence=0.93,
+                message=f"Validation runs with autograd on: all {record.batches} batches of the "
+                f"loop{at_line(record.place)} built a graph of `{wasteful[0].root}` that no backward() used, "
+                f"since step {self._first}.",
+                why="With autograd on every layer keeps what a backward pass would need. That takes the memory of "
+                "a training step and some of its time.",
+                fix=f"Put the loop{at_line(record.place)} inside `with torch.no_grad():`.",
+                where=record.place,
+                steps=(self._first, record.step),
+                evidence={"batches": float(record.batches), "share_of_batches": share},
+            )
 
     def _is_wasteful(self, calls: PassCalls, record: PassFact) -> bool:
         return calls.trained and calls.eval_grad + calls.train_grad >= max(1, record.batches)
-
-    def _found(self, calls: PassCalls, record: PassFact) -> Finding:
-        share = self._wasted / max(1, self._training + self._wasted)
-        return self.finding(
-            severity="warning" if share >= self.warned_share else "note",
-            confidence=0.93,
-            message=(
-                f"Validation runs with autograd on: all {record.batches} batches of the loop{at_line(record.place)} "
-                f"built a graph of `{calls.root}` that no backward() used, since step {self._first}."
-            ),
-            why=(
-                "With autograd on every layer keeps what a backward pass would need. That takes the memory of "
-                "a training step and some of its time."
-            ),
-            fix=f"Put the loop{at_line(record.place)} inside `with torch.no_grad():`.",
-            where=record.place,
-            first_step=self._first,
-            last_step=record.step,
-            evidence={"batches": float(record.batches), "share_of_batches": share},
-        )
 
 
 # Parts of models that no gradient has reached in any look of a run.

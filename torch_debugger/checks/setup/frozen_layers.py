@@ -5,11 +5,11 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import call_at, line_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import edit_line
+from torch_debugger.checks.optimization import call_at
 from torch_debugger.records import (
     CheckpointLoad,
-    Edit,
     Finding,
     FrozenAtRandom,
     GradientFlag,
@@ -73,40 +73,31 @@ class FrozenByMistake(Check):
         for switches in self._unmatched.values():
             switch = switches[-1]
             if len(switches) >= self.looks and switch.value and switch.frozen:
-                yield self._judge_names(switches[0], switch)
-
-    def _judge_names(self, first: UnmatchedSwitch, switch: UnmatchedSwitch) -> Finding:
-        why, advice = unmatched(switch)
-        return self.finding(
-            severity="error",
-            confidence=0.88,
-            message=(
-                f"{call_at(switch.place, 'requires_grad_(True)')} unfreezes nothing of `{switch.root}`: "
-                f"{switch.frozen:,} of its values are still frozen at step {switch.step}."
-            ),
-            why=why,
-            fix=advice,
-            where=switch.place,
-            first_step=first.step,
-            last_step=switch.step,
-            evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
-        )
+                why, advice = unmatched(switch)
+                yield self.finding(
+                    severity="error",
+                    confidence=0.88,
+                    message=f"{call_at(switch.place, 'requires_grad_(True)')} unfreezes nothing of `{switch.root}`: "
+                    f"{switch.frozen:,} of its values are still frozen at step {switch.step}.",
+                    why=why,
+                    fix=advice,
+                    where=switch.place,
+                    steps=(switches[0].step, switch.step),
+                    evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
+                )
 
     def _judge(self, flag: GradientFlag, last_step: int) -> Finding:
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=(
-                f"All {flag.frozen:,} values of `{flag.owner}` are still frozen at step {flag.step}: "
-                f"{call_at(flag.place, f'{flag.owner}.{flag.attribute} = True')} does not unfreeze them."
-            ),
+            message=f"All {flag.frozen:,} values of `{flag.owner}` are still frozen at step {flag.step}: "
+            f"{call_at(flag.place, f'{flag.owner}.{flag.attribute} = True')} does not unfreeze them.",
             why=cause(flag),
             fix=fix(flag),
             where=where(flag),
-            first_step=flag.step,
-            last_step=last_step,
+            steps=(flag.step, last_step),
             evidence={"attribute": flag.attribute, "frozen_values": float(flag.frozen)},
-            edit=edit(flag),
+            edit=edit_line(flag.place, switched(flag)),
         )
 
 
@@ -160,40 +151,31 @@ class FreezeWithoutEffect(Check):
         for switches in self._unmatched.values():
             switch = switches[-1]
             if len(switches) >= self.looks and not switch.value and switch.trainable and not switch.frozen:
-                yield self._judge_names(switches[0], switch)
-
-    def _judge_names(self, first: UnmatchedSwitch, switch: UnmatchedSwitch) -> Finding:
-        why, advice = unmatched(switch)
-        return self.finding(
-            severity="error",
-            confidence=0.88,
-            message=(
-                f"{call_at(switch.place, 'requires_grad_(False)')} freezes nothing of `{switch.root}`: all "
-                f"{switch.trainable:,} values are trained, until step {switch.step}."
-            ),
-            why=why,
-            fix=advice,
-            where=switch.place,
-            first_step=first.step,
-            last_step=switch.step,
-            evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
-        )
+                why, advice = unmatched(switch)
+                yield self.finding(
+                    severity="error",
+                    confidence=0.88,
+                    message=f"{call_at(switch.place, 'requires_grad_(False)')} freezes nothing of `{switch.root}`: all "
+                    f"{switch.trainable:,} values are trained, until step {switch.step}.",
+                    why=why,
+                    fix=advice,
+                    where=switch.place,
+                    steps=(switches[0].step, switch.step),
+                    evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
+                )
 
     def _judge(self, flag: GradientFlag, last_step: int) -> Finding:
         return self.finding(
             severity="error",
             confidence=0.93,
-            message=(
-                f"The optimizer moves {flag.moved:,} values of `{flag.owner}` since step {flag.step}: "
-                f"{call_at(flag.place, f'{flag.owner}.{flag.attribute} = False')} does not freeze them."
-            ),
+            message=f"The optimizer moves {flag.moved:,} values of `{flag.owner}` since step {flag.step}: "
+            f"{call_at(flag.place, f'{flag.owner}.{flag.attribute} = False')} does not freeze them.",
             why=cause(flag),
             fix=fix(flag),
             where=where(flag),
-            first_step=flag.step,
-            last_step=last_step,
+            steps=(flag.step, last_step),
             evidence={"attribute": flag.attribute, "moved_values": float(flag.moved)},
-            edit=edit(flag),
+            edit=edit_line(flag.place, switched(flag)),
         )
 
 
@@ -232,43 +214,33 @@ class FrozenAtRandomCheck(Check):
         if isinstance(record, CheckpointLoad):
             self._loads += bool(record.loaded)
         elif isinstance(record, FrozenAtRandom) and record.elements >= self.share_needed * record.of:
-            yield self._judge(record)
-
-    def _judge(self, fact: FrozenAtRandom) -> Finding:
-        parts = ", ".join(f"`{part}`" for part in fact.parts[:3])
-        missed = bool(fact.loading) and not self._loads
-        load = (
-            f"`{fact.loading.code}`{line_of(fact.loading)} has loaded nothing into it"
-            if missed
-            else "nobody has loaded or trained it"
-        )
-        return self.finding(
-            severity="warning" if missed else "note",
-            confidence=0.75 if missed else 0.6,
-            message=(
-                f"Frozen with the random values of its initialization: {parts}, {fact.elements:,} of "
-                f"{fact.of:,} values of `{fact.root}`; {load}."
-            ),
-            why=(
-                f"The weights of its largest layer have a standard deviation of {fact.spread:.3g}; drawn from "
-                f"{fact.drawn} they would have {fact.expected:.3g}. All {fact.layers} layers fit like that, "
-                "which trained weights do not."
-            ),
-            fix=(
-                f"Load trained weights before {parts} is frozen{line_of(fact.place)}, or leave that line out, "
-                "so that it is trained too."
-            ),
-            where=dataclasses.replace(fact.place, module=fact.parts[0]),
-            first_step=fact.step,
-            last_step=fact.step,
-            evidence={
-                "frozen_values": float(fact.elements),
-                "values": float(fact.of),
-                "spread": fact.spread,
-                "expected_spread": fact.expected,
-                "drawn_from": fact.drawn,
-            },
-        )
+            parts = ", ".join(f"`{part}`" for part in record.parts[:3])
+            missed = bool(record.loading) and not self._loads
+            load = (
+                f"`{record.loading.code}`{at_line(record.loading)} has loaded nothing into it"
+                if missed
+                else "nobody has loaded or trained it"
+            )
+            yield self.finding(
+                severity="warning" if missed else "note",
+                confidence=0.75 if missed else 0.6,
+                message=f"Frozen with the random values of its initialization: {parts}, {record.elements:,} of "
+                f"{record.of:,} values of `{record.root}`; {load}.",
+                why=f"The weights of its largest layer have a standard deviation of {record.spread:.3g}; drawn from "
+                f"{record.drawn} they would have {record.expected:.3g}. All {record.layers} layers fit like that, "
+                "which trained weights do not.",
+                fix=f"Load trained weights before {parts} is frozen{at_line(record.place)}, or leave that line out, "
+                "so that it is trained too.",
+                where=dataclasses.replace(record.place, module=record.parts[0]),
+                steps=(record.step, record.step),
+                evidence={
+                    "frozen_values": float(record.elements),
+                    "values": float(record.of),
+                    "spread": record.spread,
+                    "expected_spread": record.expected,
+                    "drawn_from": record.drawn,
+                },
+            )
 
 
 # The line that should have switched gradients on or off, and what it should say.
@@ -298,22 +270,15 @@ def where(flag: GradientFlag) -> Place:
 
 
 def fix(flag: GradientFlag) -> str:
-    return f"Write `{switched(flag)}`{line_of(flag.place)}."
-
-
-def edit(flag: GradientFlag) -> Edit | None:
-    place = flag.place
-    if place.file is None or place.line is None or not place.code:
-        return None
-    return Edit(place.file, place.line, place.code, switched(flag))
+    return f"Write `{switched(flag)}`{at_line(flag.place)}."
 
 
 def unmatched(switch: UnmatchedSwitch) -> tuple[str, str]:
     """(why, fix) of a test that no name passes, and of a comparison."""
     if not switch.test:
         written = (switch.place.code or "p.requires_grad == False").replace("==", "=")
-        return "`==` compares two values and sets none.", f"Write `{written}`{line_of(switch.place)}."
+        return "`==` compares two values and sets none.", f"Write `{written}`{at_line(switch.place)}."
     names = " and ".join(f"`{name}`" for name in switch.names)
     why = f"`{switch.test}` is true for no parameter: their names begin like {names}."
-    words = f"Write the words of `{switch.test}`{line_of(switch.place)} as `named_parameters()` has the names"
+    words = f"Write the words of `{switch.test}`{at_line(switch.place)} as `named_parameters()` has the names"
     return why, f"{words}, for instance `{switch.names[0]}`." if switch.names else f"{words}."

@@ -6,8 +6,8 @@ import math
 import statistics
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import UpdateSizes, at_line
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.optimization import UpdateSizes
 from torch_debugger.records import ClipFact, Finding, Record, TensorRows
 
 
@@ -55,15 +55,12 @@ class ClipAfterStep(Check):
         return self.finding(
             severity="error",
             confidence=0.96,
-            message=(
-                f"`{code}`{at_line(last.place)} clips the gradients after `{last.optimizer}.step()`, in each "
-                f"of the {len(looks)} steps looked at{used}."
-            ),
+            message=f"`{code}`{at_line(last.place)} clips the gradients after `{last.optimizer}.step()`, in each "
+            f"of the {len(looks)} steps looked at{used}.",
             why="The update is over by then: what is clipped are gradients that nobody uses any more.",
             fix=f"Move `{code}`{at_line(last.place)} between `backward()` and `{last.optimizer}.step()`.",
             where=last.place,
-            first_step=looks[0].step,
-            last_step=last.step,
+            steps=(looks[0].step, last.step),
             evidence={"limit": last.limit, "largest_norm": largest, "looks": float(len(looks))},
         )
 
@@ -135,18 +132,13 @@ class ClipAlwaysActive(Check):
         return self.finding(
             severity="warning",
             confidence=0.85,
-            message=(
-                f"Every gradient is clipped to {last.limit:g}{at_line(last.place)}: in all {len(clips)} steps "
-                f"looked at {found}, and an update changes the weights by {moved:.1g} of their size."
-            ),
-            why=(
-                "Clipping is meant for outliers. Where it acts on every step it divides the learning rate, "
-                f"here by about {factor:.0f}."
-            ),
+            message=f"Every gradient is clipped to {last.limit:g}{at_line(last.place)}: in all {len(clips)} steps "
+            f"looked at {found}, and an update changes the weights by {moved:.1g} of their size.",
+            why="Clipping is meant for outliers. Where it acts on every step it divides the learning rate, "
+            f"here by about {factor:.0f}.",
             fix=(f"Raise the limit{at_line(last.place)} from {last.limit:g} to about {_round(last.limit * factor)}."),
             where=last.place,
-            first_step=clips[0].step,
-            last_step=last.step,
+            steps=(clips[0].step, last.step),
             evidence={"limit": last.limit, "usual_norm": usual, "update_ratio": moved, "looks": float(len(clips))},
         )
 

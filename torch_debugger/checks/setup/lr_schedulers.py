@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import Schedule, Schedules, at_line
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.optimization import Schedule, Schedules
 from torch_debugger.records import Finding, LoaderFact, Place, Record, SchedulerLook
 
 
@@ -48,7 +48,21 @@ class SchedulerNeverStepped(Check):
         for optimizer in dict.fromkeys(one.last.optimizer for one in schedules):
             own = [one for one in schedules if one.last.optimizer == optimizer]
             if all(self._is_idle(one) for one in own):
-                yield self._found(own[-1], state.end.steps)
+                schedule = own[-1]
+                steps = state.end.steps
+                last, fact = schedule.last, schedule.fact
+                yield self.finding(
+                    severity="warning",
+                    confidence=0.95,
+                    message=f"`{schedule.name}` ({fact.kind}{at_line(fact.place)}) was never stepped: the learning "
+                    f"rate of `{last.optimizer}` was {last.rate:g} in all {steps} steps.",
+                    why="A scheduler changes the learning rate only when its step() is called; making it changes "
+                    "nothing.",
+                    fix=_fix(schedule),
+                    where=fact.place,
+                    steps=(fact.step, steps),
+                    evidence={"scheduler_steps": 0.0, "updates": float(steps), "lr": last.rate},
+                )
 
     def _is_idle(self, schedule: Schedule) -> bool:
         looks, last = schedule.looks, schedule.last
@@ -56,23 +70,6 @@ class SchedulerNeverStepped(Check):
         called = bool(last.calls) or last.others_called
         still = all(look.count == 0 and look.rate == looks[0].rate for look in looks)
         return by_hand and not called and still and last.updates >= self.updates_needed
-
-    def _found(self, schedule: Schedule, steps: int) -> Finding:
-        last, fact = schedule.last, schedule.fact
-        return self.finding(
-            severity="warning",
-            confidence=0.95,
-            message=(
-                f"`{schedule.name}` ({fact.kind}{at_line(fact.place)}) was never stepped: the learning rate of "
-                f"`{last.optimizer}` was {last.rate:g} in all {steps} steps."
-            ),
-            why="A scheduler changes the learning rate only when its step() is called; making it changes nothing.",
-            fix=_fix(schedule),
-            where=fact.place,
-            first_step=fact.step,
-            last_step=steps,
-            evidence={"scheduler_steps": 0.0, "updates": float(steps), "lr": last.rate},
-        )
 
 
 def _fix(schedule: Schedule) -> str:
@@ -115,7 +112,20 @@ class SchedulerBeforeOptimizer(Check):
     def see(self, record: SchedulerLook, state: RunState) -> Iterable[Finding]:
         schedule = self._schedules.see(record, state)
         if schedule is not None and len(schedule.looks) == 2 and self._is_early(schedule):
-            yield self._found(schedule)
+            first, call = schedule.looks[0], schedule.call
+            yield self.finding(
+                severity="warning",
+                confidence=0.93,
+                message=f"`{call.code}`{at_line(call)} comes before "
+                f"`{first.optimizer}.step()`{at_line(first.update)}: the first update already used {first.rate:g}, "
+                f"the second learning rate of {schedule.fact.kind}.",
+                why="The first step() of a scheduler ends its first period; before any update that period is lost.",
+                fix=f"Move `{call.code}`{at_line(call)} below `{first.optimizer}.step()`{at_line(first.update)}"
+                f"{self._below(schedule)}.",
+                where=call,
+                steps=(first.step, schedule.last.step),
+                evidence={"scheduler_steps": 1.0, "updates": 0.0, "lr": first.rate},
+            )
 
     def _is_early(self, schedule: Schedule) -> bool:
         first, second = schedule.looks
@@ -123,24 +133,6 @@ class SchedulerBeforeOptimizer(Check):
         above = call.file == update.file and (call.line or 0) < (update.line or 0)
         skipped = (first.updates, first.count) == (0, 1) and second.updates >= 1 and second.count >= 1
         return bool(call) and above and ".step(" in (update.code or "") and skipped
-
-    def _found(self, schedule: Schedule) -> Finding:
-        first, call = schedule.looks[0], schedule.call
-        return self.finding(
-            severity="warning",
-            confidence=0.93,
-            message=(
-                f"`{call.code}`{at_line(call)} comes before `{first.optimizer}.step()`{at_line(first.update)}: the "
-                f"first update already used {first.rate:g}, the second learning rate of {schedule.fact.kind}."
-            ),
-            why="The first step() of a scheduler ends its first period; before any update that period is lost.",
-            fix=f"Move `{call.code}`{at_line(call)} below `{first.optimizer}.step()`{at_line(first.update)}"
-            f"{self._below(schedule)}.",
-            where=call,
-            first_step=first.step,
-            last_step=schedule.last.step,
-            evidence={"scheduler_steps": 1.0, "updates": 0.0, "lr": first.rate},
-        )
 
     def _below(self, schedule: Schedule) -> str:
         once_an_epoch = schedule.last.count < schedule.last.updates + 1
@@ -189,7 +181,27 @@ class SchedulerSteppedPerBatch(Check):
             self.updates_needed, self.share_of_run * record.updates
         ):
             self._reported.add(record.number)
-            yield self._found(schedule, since)
+            last, fact, call = schedule.last, schedule.fact, schedule.call
+            peak = max(look.rate for look in schedule.looks)
+            code = call.code or f"{schedule.name}.step()"
+            yield self.finding(
+                severity="error",
+                confidence=0.93,
+                message=f"`{schedule.name}` ({fact.kind}) is stepped after every update{at_line(call)}: the learning "
+                f"rate of `{last.optimizer}` fell from {peak:g} to {since.rate:.2g} by step {since.step} and "
+                f"is {last.rate:.2g} at step {last.step}.",
+                why="A schedule counts calls of its step(). Called for every batch instead of every epoch it is "
+                "over within a few batches, and updates with such a rate change nothing.",
+                fix=f"Move `{code}`{at_line(call)} out of the loop over the batches, so that it runs once an epoch.",
+                where=call or fact.place,
+                steps=(since.step, last.step),
+                evidence={
+                    "scheduler_steps": float(last.count),
+                    "updates": float(last.updates),
+                    "highest_lr": peak,
+                    "lr": last.rate,
+                },
+            )
 
     def _used_up_since(self, schedule: Schedule) -> SchedulerLook | None:
         """The first of the last looks that all found next to nothing."""
@@ -200,34 +212,6 @@ class SchedulerSteppedPerBatch(Check):
                 break
             since = look
         return since
-
-    def _found(self, schedule: Schedule, since: SchedulerLook) -> Finding:
-        last, fact, call = schedule.last, schedule.fact, schedule.call
-        peak = max(look.rate for look in schedule.looks)
-        code = call.code or f"{schedule.name}.step()"
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=(
-                f"`{schedule.name}` ({fact.kind}) is stepped after every update{at_line(call)}: the learning "
-                f"rate of `{last.optimizer}` fell from {peak:g} to {since.rate:.2g} by step {since.step} and "
-                f"is {last.rate:.2g} at step {last.step}."
-            ),
-            why=(
-                "A schedule counts calls of its step(). Called for every batch instead of every epoch it is "
-                "over within a few batches, and updates with such a rate change nothing."
-            ),
-            fix=f"Move `{code}`{at_line(call)} out of the loop over the batches, so that it runs once an epoch.",
-            where=call or fact.place,
-            first_step=since.step,
-            last_step=last.step,
-            evidence={
-                "scheduler_steps": float(last.count),
-                "updates": float(last.updates),
-                "highest_lr": peak,
-                "lr": last.rate,
-            },
-        )
 
 
 # TD133: a schedule whose length is counted in other units than it is stepped in.
@@ -282,9 +266,28 @@ class SchedulerTotalMismatch(Check):
             if total is None or steps < self.batches_needed:
                 continue
             if self._is_of_batches(schedule, total, steps):
-                yield self._too_long(schedule, total, steps)
+                call = schedule.call
+                yield self._found(
+                    schedule,
+                    steps,
+                    message=f"{self._maker(schedule)} is made for {total:g} steps, the number of updates of this run, "
+                    f"but was stepped only {schedule.last.count} times{at_line(call)}, about once an epoch: the "
+                    f"learning rate got no further than {schedule.last.rate:.3g}.",
+                    fix=f"Call `{call.code or schedule.name + '.step()'}`{at_line(call)} inside the loop over the "
+                    f"batches, after `{schedule.last.optimizer}.step()`{at_line(schedule.last.update)}.",
+                )
             elif self._is_of_micro_batches(schedule, total, steps):
-                yield self._not_accumulated(schedule, total, steps)
+                batches = round(schedule.last.backwards / schedule.last.updates)
+                yield self._found(
+                    schedule,
+                    steps,
+                    message=f"{self._maker(schedule)} is made for {total:g} steps, the number of batches of this run, "
+                    f"but is stepped once for {batches} of them{at_line(schedule.call)}, with the optimizer: the "
+                    f"learning rate got no further than {schedule.last.rate:.3g}.",
+                    fix=f"Divide the number of steps{at_line(schedule.fact.place)} by {batches}, the batches of one "
+                    f"update: {steps} in all.",
+                    where=schedule.fact.place,
+                )
             elif schedule.fact.kind == "CosineAnnealingLR" and self._is_of_epochs(schedule, total, steps):
                 yield self._too_short(schedule, total, steps)
 
@@ -301,31 +304,6 @@ class SchedulerTotalMismatch(Check):
         lengths = [length for length in self._lengths if length >= self.batches_needed]
         fits = any(abs(total * length - steps) <= max(1.0, self.fits * steps) for length in lengths)
         return fits and schedule.per_update >= 0.9 and schedule.last.count >= self.turns * total
-
-    def _too_long(self, schedule: Schedule, total: float, steps: int) -> Finding:
-        call = schedule.call
-        return self._found(
-            schedule,
-            steps,
-            message=f"{self._maker(schedule)} is made for {total:g} steps, the number of updates of this run, "
-            f"but was stepped only {schedule.last.count} times{at_line(call)}, about once an epoch: the "
-            f"learning rate got no further than {schedule.last.rate:.3g}.",
-            fix=f"Call `{call.code or schedule.name + '.step()'}`{at_line(call)} inside the loop over the "
-            f"batches, after `{schedule.last.optimizer}.step()`{at_line(schedule.last.update)}.",
-        )
-
-    def _not_accumulated(self, schedule: Schedule, total: float, steps: int) -> Finding:
-        batches = round(schedule.last.backwards / schedule.last.updates)
-        return self._found(
-            schedule,
-            steps,
-            message=f"{self._maker(schedule)} is made for {total:g} steps, the number of batches of this run, "
-            f"but is stepped once for {batches} of them{at_line(schedule.call)}, with the optimizer: the "
-            f"learning rate got no further than {schedule.last.rate:.3g}.",
-            fix=f"Divide the number of steps{at_line(schedule.fact.place)} by {batches}, the batches of one "
-            f"update: {steps} in all.",
-            where=schedule.fact.place,
-        )
 
     def _too_short(self, schedule: Schedule, total: float, steps: int) -> Finding:
         call = schedule.call
@@ -350,8 +328,7 @@ class SchedulerTotalMismatch(Check):
             why="A schedule counts calls of its step(): its length must be given in the unit it is stepped in.",
             fix=fix,
             where=where or schedule.call or schedule.fact.place,
-            first_step=schedule.fact.step,
-            last_step=steps,
+            steps=(schedule.fact.step, steps),
             evidence={
                 "total": schedule.total or 0.0,
                 "scheduler_steps": float(schedule.last.count),

@@ -6,9 +6,9 @@ import dataclasses
 import re
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.call_edits import as_buffer
-from torch_debugger.checks.optimization import call_at, line_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import as_buffer, edit_line
+from torch_debugger.checks.optimization import call_at
 from torch_debugger.records import (
     Edit,
     Finding,
@@ -68,24 +68,19 @@ class ModuleInPythonList(Check):
     def _judge(self, record: StrayModuleFact, step: int) -> Finding:
         holder = _HOLDERS[record.container]
         attribute = f"{record.owner}.{record.attribute}"
-        line = f" at {record.place.file}:{record.place.line}" if record.place.file else ""
+        line = at_line(record.place)
         kinds = ", ".join(dict.fromkeys(record.kinds))
         return self.finding(
             severity="error" if len(record.kinds) > 1 else "note",
             confidence=0.95 if len(record.kinds) > 1 else 0.5,
-            message=(
-                f"`{attribute}` is a plain {record.container} of layers ({kinds}), so {record.parameters:,} "
-                f"trainable values are not part of the model and no optimizer holds them."
-            ),
-            why=(
-                f"A module finds its children by its attributes; it does not look into a {record.container}. "
-                "So parameters(), state_dict() and to(device) leave these layers out, and they keep their "
-                "random start values."
-            ),
+            message=f"`{attribute}` is a plain {record.container} of layers ({kinds}), so {record.parameters:,} "
+            f"trainable values are not part of the model and no optimizer holds them.",
+            why=f"A module finds its children by its attributes; it does not look into a {record.container}. "
+            "So parameters(), state_dict() and to(device) leave these layers out, and they keep their "
+            "random start values.",
             fix=f"Make `self.{record.attribute}` an `nn.{holder}`{line}.",
             where=Place(record.place.file, record.place.line, attribute, record.place.code),
-            first_step=record.step,
-            last_step=max(record.step, step),
+            steps=(record.step, max(record.step, step)),
             evidence={
                 "container": record.container,
                 "parameters": float(record.parameters),
@@ -108,12 +103,12 @@ def _edit(record: StrayModuleFact, holder: str) -> Edit | None:
     """`self.x = [...]` complete on one line becomes `self.x = nn.ModuleList([...])`."""
     code = record.place.code or ""
     written = re.fullmatch(rf"(self\.{re.escape(record.attribute)}\s*(?::[^=]+)?=\s*)([\[({{].*[\])}}])", code)
-    if written is None or record.place.file is None or record.place.line is None:
+    if written is None:
         return None
     start, value = written.groups()
     namespace = "torch.nn" if "torch.nn." in value else "nn"
     inside = "" if value in ("[]", "()", "{}") else value
-    return Edit(record.place.file, record.place.line, code, f"{start}{namespace}.{holder}({inside})")
+    return edit_line(record.place, f"{start}{namespace}.{holder}({inside})")
 
 
 # TD121: a weight is a plain tensor, so parameters() does not know it and nobody trains it.
@@ -167,20 +162,15 @@ class ParameterNotRegistered(Check):
         return self.finding(
             severity="error",
             confidence=0.95 if record.is_leaf else 0.85,
-            message=(
-                f"`{name}` ({record.elements:,} values) needs a gradient but is {what}{line_of(record.place)}: "
-                f"no optimizer holds it, and it has kept its first values until step {step}."
-            ),
-            why=(
-                "A module knows only attributes that are nn.Parameter objects, not what lies in a list. parameters(), "
-                "and with it the optimizer, state_dict() and to(device) leave all other tensors out."
-            ),
+            message=f"`{name}` ({record.elements:,} values) needs a gradient but is {what}{at_line(record.place)}: "
+            f"no optimizer holds it, and it has kept its first values until step {step}.",
+            why="A module knows only attributes that are nn.Parameter objects, not what lies in a list. parameters(), "
+            "and with it the optimizer, state_dict() and to(device) leave all other tensors out.",
             fix=_fix(record),
             where=dataclasses.replace(record.place, module=name),
-            first_step=1,
-            last_step=step,
+            steps=(1, step),
             evidence={"values": float(record.elements), "looks": float(record.looks)},
-            edit=_parameter_not_registered_edit(record),
+            edit=_as_parameter(record),
         )
 
 
@@ -188,20 +178,16 @@ def _fix(record: PlainTensor) -> str:
     held, _, key = record.attribute.partition("[")
     if key:
         kind = "nn.ParameterDict" if key[0] in "'\"" else "nn.ParameterList"
-        return f"Put what `self.{held}` holds{line_of(record.place)} into an `{kind}`."
+        return f"Put what `self.{held}` holds{at_line(record.place)} into an `{kind}`."
     return (
-        f"Make `self.{held}` an `nn.Parameter`{line_of(record.place)}, with the whole calculation of its start "
+        f"Make `self.{held}` an `nn.Parameter`{at_line(record.place)}, with the whole calculation of its start "
         "values inside the brackets."
     )
 
 
-def _parameter_not_registered_edit(record: PlainTensor) -> Edit | None:
-    place = record.place
-    written = re.fullmatch(r"(self\.\w+\s*=\s*)(.+?),\s*requires_grad=True\)", place.code or "")
-    if written is None or place.file is None or place.line is None:
-        return None
-    start, made = written.groups()
-    return Edit(place.file, place.line, place.code or "", f"{start}nn.Parameter({made}))")
+def _as_parameter(record: PlainTensor) -> Edit | None:
+    written = re.fullmatch(r"(self\.\w+\s*=\s*)(.+?),\s*requires_grad=True\)", record.place.code or "")
+    return edit_line(record.place, f"{written[1]}nn.Parameter({written[2]}))") if written else None
 
 
 # TD122: a module's running state is a plain attribute, so no checkpoint has it.
@@ -236,41 +222,30 @@ class BufferNotRegistered(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         for name, record in self._last.items():
             if record.changed:
-                yield self._judge(name, record)
-
-    def _judge(self, name: str, record: PlainTensor) -> Finding:
-        edit = _buffer_not_registered_edit(record)
-        return self.finding(
-            severity="warning" if record.saved else "note",
-            confidence=0.85 if record.saved else 0.6,
-            message=(
-                f"`{name}` ({record.elements:,} values) is a running state, updated by "
-                f"{call_at(record.update, 'a line of the class')}, that state_dict() leaves out: it is a plain "
-                f"tensor{line_of(record.place)}."
-            ),
-            why=(
-                "state_dict() saves parameters and buffers. A plain tensor is neither: after loading it has "
-                "its start values again, and `.to(device)` leaves it behind."
-            ),
-            fix=(
-                f"Write `{edit.after}`{line_of(record.place)}."
-                if edit is not None
-                else f'Register it{line_of(record.place)}: `self.register_buffer("{record.attribute}", ...)`.'
-            ),
-            where=dataclasses.replace(record.place, module=name),
-            first_step=1,
-            last_step=record.step,
-            evidence={"values": float(record.elements), "looks": float(record.looks)},
-            edit=edit,
-        )
+                edit = _as_registered_buffer(record)
+                yield self.finding(
+                    severity="warning" if record.saved else "note",
+                    confidence=0.85 if record.saved else 0.6,
+                    message=f"`{name}` ({record.elements:,} values) is a running state, updated by "
+                    f"{call_at(record.update, 'a line of the class')}, that state_dict() leaves out: it is a plain "
+                    f"tensor{at_line(record.place)}.",
+                    why="state_dict() saves parameters and buffers. A plain tensor is neither: after loading it has "
+                    "its start values again, and `.to(device)` leaves it behind.",
+                    fix=(
+                        f"Write `{edit.after}`{at_line(record.place)}."
+                        if edit is not None
+                        else f'Register it{at_line(record.place)}: `self.register_buffer("{record.attribute}", ...)`.'
+                    ),
+                    where=dataclasses.replace(record.place, module=name),
+                    steps=(1, record.step),
+                    evidence={"values": float(record.elements), "looks": float(record.looks)},
+                    edit=edit,
+                )
 
 
-def _buffer_not_registered_edit(record: PlainTensor) -> Edit | None:
-    place = record.place
-    written = as_buffer(place.code or "")
-    if written is None or place.file is None or place.line is None:
-        return None
-    return Edit(place.file, place.line, place.code or "", written.replace(", persistent=False", ""))
+def _as_registered_buffer(record: PlainTensor) -> Edit | None:
+    written = as_buffer(record.place.code or "")
+    return edit_line(record.place, written.replace(", persistent=False", "")) if written else None
 
 
 # TD120: a forward pass makes layers or parameters, new and random ones each time.
@@ -301,22 +276,15 @@ class ParameterCreatedInForward(Check):
             self.finding(
                 severity="error",
                 confidence=0.95,
-                message=(
-                    f"forward() of {record.owner} makes new parameters at every pass: "
-                    f"{call_at(record.place, record.maker)} gave {record.elements:,} values that were "
-                    f"other objects on each of {record.looks} looks."
-                ),
-                why=(
-                    "What forward() makes is random, used once and thrown away. No optimizer can hold it, so "
-                    "it never learns, and each pass computes another function."
-                ),
-                fix=(
-                    f"Move `{record.maker}(...)`{line_of(record.place)} to `{record.owner}.__init__`, as "
-                    "`self.<name> = ...`, and only call it in forward."
-                ),
+                message=f"forward() of {record.owner} makes new parameters at every pass: "
+                f"{call_at(record.place, record.maker)} gave {record.elements:,} values that were "
+                f"other objects on each of {record.looks} looks.",
+                why="What forward() makes is random, used once and thrown away. No optimizer can hold it, so "
+                "it never learns, and each pass computes another function.",
+                fix=f"Move `{record.maker}(...)`{at_line(record.place)} to `{record.owner}.__init__`, as "
+                "`self.<name> = ...`, and only call it in forward.",
                 where=record.place,
-                first_step=max(1, record.step - record.looks + 1),
-                last_step=record.step,
+                steps=(max(1, record.step - record.looks + 1), record.step),
                 evidence={
                     "owner": record.owner,
                     "maker": record.maker,

@@ -6,9 +6,10 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import Streak, Streaks, at_line, call_at, line_of, parentheses
-from torch_debugger.records import Edit, Finding, IdleOptimizer, OptimizerFact, Place, Record, StepCycle, TensorRows
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import edit_line
+from torch_debugger.checks.optimization import Streak, Streaks, call_at, parentheses
+from torch_debugger.records import Edit, Finding, IdleOptimizer, OptimizerFact, Record, StepCycle, TensorRows
 
 
 class BackwardMissing(Check):
@@ -76,10 +77,8 @@ class BackwardMissing(Check):
         return self.finding(
             severity="error",
             confidence=0.97 if cycle.gradients == "none" else 0.9,
-            message=(
-                f"{call_at(cycle.place, f'{cycle.optimizer}.step()')} has found {found} since step "
-                f"{streak.first_step}: {whose} was not called before it."
-            ),
+            message=f"{call_at(cycle.place, f'{cycle.optimizer}.step()')} has found {found} since step "
+            f"{streak.first_step}: {whose} was not called before it.",
             why=(
                 parentheses(named)
                 if named
@@ -87,15 +86,14 @@ class BackwardMissing(Check):
                 f"None was called for this step on {streak.length} sampled steps in a row."
             ),
             fix=(
-                f"Write `{named.code}()`{line_of(named)}."
+                f"Write `{named.code}()`{at_line(named)}."
                 if named
                 else f"Put `{loss}.backward()` before {call_at(cycle.place, f'{cycle.optimizer}.step()')}."
             ),
             where=named or cycle.place,
-            first_step=streak.first_step,
-            last_step=max(cycle.step, state.step),
+            steps=(streak.first_step, max(cycle.step, state.step)),
             evidence={"optimizer": cycle.optimizer, "gradients": cycle.gradients, "streak": float(streak.length)},
-            edit=_edit(named, f"{named.code}()") if named else _edit(cycle.place, _before_step(cycle, loss)),
+            edit=edit_line(named, f"{named.code}()") if named else edit_line(cycle.place, _before_step(cycle, loss)),
         )
 
 
@@ -106,12 +104,6 @@ def _is_without_news(cycle: StepCycle) -> bool:
 
 def _before_step(cycle: StepCycle, loss: str) -> str:
     return f"{loss}.backward()\n{cycle.place.code}"
-
-
-def _edit(place: Place, after: str) -> Edit | None:
-    if place.file is None or place.line is None or not place.code:
-        return None
-    return Edit(place.file, place.line, place.code, after)
 
 
 # TD112: gradients are made and cleared, and the optimizer that should use them never steps.
@@ -163,11 +155,9 @@ class OptimizerStepMissing(Check):
         yield self.finding(
             severity="error" if sure else "warning",
             confidence=0.95 if sure else 0.7,
-            message=(
-                f"`{idle.optimizer}` ({idle.kind}, made{line_of(idle.place)}) never steps: its parameters get "
-                f"gradients from {call_at(idle.backward, 'backward()')} and have kept their first values over "
-                f"{idle.backwards} or more backward passes."
-            ),
+            message=f"`{idle.optimizer}` ({idle.kind}, made{at_line(idle.place)}) never steps: its parameters get "
+            f"gradients from {call_at(idle.backward, 'backward()')} and have kept their first values over "
+            f"{idle.backwards} or more backward passes.",
             why=(
                 parentheses(idle.uncalled)
                 if idle.uncalled
@@ -175,16 +165,15 @@ class OptimizerStepMissing(Check):
             ),
             fix=_fix(idle),
             where=idle.uncalled or idle.condition or idle.backward,
-            first_step=1,
-            last_step=max(1, state.step),
+            steps=(1, max(1, state.step)),
             evidence={"backwards": float(idle.backwards), "zero_grads": float(idle.zero_grads)},
-            edit=_optimizer_step_missing_edit(idle),
+            edit=_with_step(idle),
         )
 
 
 def _fix(idle: IdleOptimizer) -> str:
     if idle.uncalled:
-        return f"Write `{idle.uncalled.code}()`{line_of(idle.uncalled)}."
+        return f"Write `{idle.uncalled.code}()`{at_line(idle.uncalled)}."
     if idle.condition:
         return (
             f"Change {call_at(idle.condition, 'if')}: it was not true once, so `{idle.optimizer}.step()` "
@@ -193,12 +182,12 @@ def _fix(idle: IdleOptimizer) -> str:
     return f"Put `{idle.written or idle.optimizer}.step()` after {call_at(idle.backward, 'backward()')}."
 
 
-def _optimizer_step_missing_edit(idle: IdleOptimizer) -> Edit | None:
+def _with_step(idle: IdleOptimizer) -> Edit | None:
     place = idle.uncalled or idle.backward
-    if place.file is None or place.line is None or not place.code or (idle.condition and not idle.uncalled):
+    if idle.condition and not idle.uncalled:
         return None
     after = f"{place.code}()" if idle.uncalled else f"{place.code}\n{idle.written or idle.optimizer}.step()"
-    return Edit(place.file, place.line, place.code, after)
+    return edit_line(place, after)
 
 
 # TD141: momentum or betas that cannot be meant.
@@ -284,17 +273,15 @@ class MomentumOutOfRange(Check):
             why=why,
             fix=f"{advice} in `{optimizer.name}`{at_line(optimizer.place)}.",
             where=optimizer.place,
-            first_step=optimizer.step,
-            last_step=optimizer.step,
+            steps=(optimizer.step, optimizer.step),
             evidence={key: group[key] for key in ("lr", "momentum", "beta1", "beta2") if key in group},
-            edit=_momentum_out_of_range_edit(optimizer),
+            edit=_with_swapped_betas(optimizer),
         )
 
 
-def _momentum_out_of_range_edit(optimizer: OptimizerFact) -> Edit | None:
+def _with_swapped_betas(optimizer: OptimizerFact) -> Edit | None:
     place = optimizer.place
     written = _BETAS.search(place.code or "")
-    if written is None or place.file is None or place.line is None or place.code is None:
+    if written is None:
         return None
-    swapped = f"betas=({written.group(2)}, {written.group(1)})"
-    return Edit(place.file, place.line, place.code, place.code.replace(written.group(0), swapped, 1))
+    return edit_line(place, written.string.replace(written[0], f"betas=({written[2]}, {written[1]})", 1))

@@ -94,7 +94,9 @@ class ParametersNotInOptimizer(Check):
         return {row.name for row in ledger.rows if is_left_out(row) and row.name not in held}
 
     def _judge(self, ledger: LedgerFact, names: set[str], state: RunState) -> Finding:
-        optimizer = _owner(ledger.root, state)
+        known = list(state.optimizers.values())
+        owners = [one for one in known if any(name.startswith(ledger.root + ".") for name in one.parameters)]
+        optimizer = next(iter(owners or known), None)
         groups = group_by_module(ledger, names)
         unfrozen = names <= self._frozen
         early = lies_before_the_rest(ledger, names) and not unfrozen
@@ -103,18 +105,13 @@ class ParametersNotInOptimizer(Check):
         return self.finding(
             severity="warning" if early else "error",
             confidence=0.6 if early else 0.8 if groups[0][0] == ledger.root else 0.95,
-            message=(
-                f"{list_groups(groups)} get a gradient on every step but are in no optimizer: {elements:,} of "
-                f"{total:,} trainable values of `{ledger.root}` keep the values they started with."
-            ),
-            why=(
-                "An optimizer moves only the parameters it was given when it was made. These have gradients "
-                "that are not zero, so the loss asks for them to change, and nothing changes them."
-            ),
+            message=f"{list_groups(groups)} get a gradient on every step but are in no optimizer: {elements:,} of "
+            f"{total:,} trainable values of `{ledger.root}` keep the values they started with.",
+            why="An optimizer moves only the parameters it was given when it was made. These have gradients "
+            "that are not zero, so the loss asks for them to change, and nothing changes them.",
             fix=_hand_over(groups, optimizer) if unfrozen else _fix(ledger, groups, optimizer, early),
             where=dataclasses.replace(optimizer.place if optimizer else Place(), module=groups[0][0]),
-            first_step=self._steps[ledger.root][0],
-            last_step=ledger.step,
+            steps=(self._steps[ledger.root][0], ledger.step),
             evidence={
                 "missing_parameters": float(len(names)),
                 "missing_elements": float(elements),
@@ -124,13 +121,6 @@ class ParametersNotInOptimizer(Check):
             },
             edit=None if unfrozen else _edit(ledger, groups, optimizer),
         )
-
-
-def _owner(root: str, state: RunState) -> OptimizerFact | None:
-    """The optimizer that holds the other parameters of this model, else any."""
-    known = list(state.optimizers.values())
-    owners = [one for one in known if any(name.startswith(root + ".") for name in one.parameters)]
-    return next(iter(owners or known), None)
 
 
 def _hand_over(groups: list[tuple[str, int]], optimizer: OptimizerFact | None) -> str:

@@ -6,8 +6,9 @@ import ast
 import dataclasses
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import Streak, Streaks, call_at, line_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import edit_line
+from torch_debugger.checks.optimization import Streak, Streaks, call_at
 from torch_debugger.records import Edit, Finding, OptimizerFact, Place, ReplacedParameter, StepCycle, UntiedWeights
 
 
@@ -55,21 +56,15 @@ class OptimizerHoldsStaleParameters(Check):
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=(
-                f"{maker} holds the parameters of another object than `{cycle.twin}`: since step {streak.first_step} "
-                f"backward() has given gradients to `{cycle.twin}`, and none to what the optimizer moves."
-            ),
-            why=(
-                "An optimizer holds the very parameters it was given. A model that is built, copied or loaded "
-                f"later has its own, of the same shapes; those of `{cycle.twin}` are in no optimizer."
-            ),
-            fix=(
-                f"Make {maker} after `{cycle.twin}` is made{line_of(cycle.twin_place)}, or put the new weights "
-                "into the old object with `load_state_dict`."
-            ),
+            message=f"{maker} holds the parameters of another object than `{cycle.twin}`: since step "
+            f"{streak.first_step} backward() has given gradients to `{cycle.twin}`, and none to what the optimizer "
+            "moves.",
+            why="An optimizer holds the very parameters it was given. A model that is built, copied or loaded "
+            f"later has its own, of the same shapes; those of `{cycle.twin}` are in no optimizer.",
+            fix=f"Make {maker} after `{cycle.twin}` is made{at_line(cycle.twin_place)}, or put the new weights "
+            "into the old object with `load_state_dict`.",
             where=dataclasses.replace(made.place if made else cycle.place, module=cycle.twin),
-            first_step=streak.first_step,
-            last_step=max(cycle.step, state.step),
+            steps=(streak.first_step, max(cycle.step, state.step)),
             evidence={
                 "optimizer": cycle.optimizer,
                 "trained_model": cycle.twin,
@@ -80,7 +75,7 @@ class OptimizerHoldsStaleParameters(Check):
 
 
 def _made(optimizer: OptimizerFact | None) -> str:
-    return line_of(optimizer.place) if optimizer is not None else ""
+    return at_line(optimizer.place) if optimizer is not None else ""
 
 
 # TD150: a parameter is replaced while it trains, and its optimizer keeps the old one.
@@ -114,41 +109,31 @@ class ParameterReplaced(Check):
 
     def see(self, record: ReplacedParameter, state: RunState) -> Iterable[Finding]:
         if record.looks == self.looks_needed:
-            yield self._judge(record)
-
-    def _judge(self, fact: ReplacedParameter) -> Finding:
-        line = call_at(fact.place, f"{fact.name} = nn.Parameter(...)")
-        happens = (
-            "the backward() of the same step reaches the old one, so the new one gets no gradient"
-            if fact.in_step
-            else "the optimizer still holds the first one, so none of its updates reaches the model"
-        )
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=(
-                f"{line} puts a new parameter of {fact.elements:,} values in the place of `{fact.name}` in "
-                f"every step looked at: {happens}."
-            ),
-            why=(
-                "A graph and an optimizer know a parameter as an object, not by its name. An assignment makes "
-                "the module use another object; what was given to the optimizer stays as it was."
-            ),
-            fix=(
-                f"Write into the parameter that is there, after the update: `with torch.no_grad(): "
-                f"{fact.name}.copy_(...)`."
-            ),
-            where=dataclasses.replace(fact.place, module=fact.name),
-            first_step=max(1, fact.step - fact.looks + 1),
-            last_step=fact.step,
-            evidence={
-                "parameter": fact.name,
-                "values": float(fact.elements),
-                "looks": float(fact.looks),
-                "replaced": "between forward and backward" if fact.in_step else "between steps",
-            },
-            edit=None if fact.in_step else _in_place(fact.place),
-        )
+            line = call_at(record.place, f"{record.name} = nn.Parameter(...)")
+            happens = (
+                "the backward() of the same step reaches the old one, so the new one gets no gradient"
+                if record.in_step
+                else "the optimizer still holds the first one, so none of its updates reaches the model"
+            )
+            yield self.finding(
+                severity="error",
+                confidence=0.93,
+                message=f"{line} puts a new parameter of {record.elements:,} values in the place of `{record.name}` in "
+                f"every step looked at: {happens}.",
+                why="A graph and an optimizer know a parameter as an object, not by its name. An assignment makes "
+                "the module use another object; what was given to the optimizer stays as it was.",
+                fix=f"Write into the parameter that is there, after the update: `with torch.no_grad(): "
+                f"{record.name}.copy_(...)`.",
+                where=dataclasses.replace(record.place, module=record.name),
+                steps=(max(1, record.step - record.looks + 1), record.step),
+                evidence={
+                    "parameter": record.name,
+                    "values": float(record.elements),
+                    "looks": float(record.looks),
+                    "replaced": "between forward and backward" if record.in_step else "between steps",
+                },
+                edit=None if record.in_step else _in_place(record.place),
+            )
 
 
 def _in_place(place: Place) -> Edit | None:
@@ -159,9 +144,9 @@ def _in_place(place: Place) -> Edit | None:
         return None
     match statements:
         case [ast.Assign(targets=[ast.Attribute() as target], value=ast.Call(args=[values]) as call)]:
-            if place.file and place.line and ast.unparse(call.func).endswith("Parameter"):
+            if ast.unparse(call.func).endswith("Parameter"):
                 write = f"{ast.unparse(target)}.copy_({ast.unparse(values)})"
-                return Edit(place.file, place.line, place.code or "", f"with torch.no_grad():\n    {write}")
+                return edit_line(place, f"with torch.no_grad():\n    {write}")
     return None
 
 
@@ -189,15 +174,16 @@ class WeightTyingBroken(Check):
 
     def see(self, record: UntiedWeights, state: RunState) -> Iterable[Finding]:
         copied = record.how == "copied"
-        sharing = _sharing(record)
+        first, second = record.first.split("."), record.second.split(".")
+        while len(first) > 2 and len(second) > 2 and first[0] == second[0]:
+            first, second = first[1:], second[1:]
+        sharing = f"self.{'.'.join(second)} = self.{'.'.join(first)}"
         yield self.finding(
             severity="warning",
             confidence=0.8 if copied else 0.85,
-            message=(
-                f"`{record.second}` and `{record.first}` are two weights of {record.elements:,} values each "
-                f"that train apart: {call_at(record.place, 'a line')} "
-                f"{'copies values and shares nothing' if copied else 'shares them, and a later one undoes it'}."
-            ),
+            message=f"`{record.second}` and `{record.first}` are two weights of {record.elements:,} values each "
+            f"that train apart: {call_at(record.place, 'a line')} "
+            f"{'copies values and shares nothing' if copied else 'shares them, and a later one undoes it'}.",
             why=(
                 "Two layers share a weight only if both hold the same nn.Parameter. A copy has a gradient and "
                 "updates of its own from the first step on."
@@ -206,28 +192,12 @@ class WeightTyingBroken(Check):
                 "other layer keeps the old one."
             ),
             fix=(
-                f"Write `{sharing}`{line_of(record.place)}."
+                f"Write `{sharing}`{at_line(record.place)}."
                 if copied
-                else f"Move `{sharing}`{line_of(record.place)} below the line that makes either layer again."
+                else f"Move `{sharing}`{at_line(record.place)} below the line that makes either layer again."
             ),
             where=dataclasses.replace(record.place, module=record.second),
-            first_step=record.step,
-            last_step=max(record.step, state.step),
+            steps=(record.step, max(record.step, state.step)),
             evidence={"values": float(record.elements), "how": record.how},
-            edit=_edit(record, sharing) if copied else None,
+            edit=edit_line(record.place, sharing) if copied else None,
         )
-
-
-def _sharing(record: UntiedWeights) -> str:
-    """self.head.weight = self.embed.weight, by the part of the two names in which they differ."""
-    first, second = record.first.split("."), record.second.split(".")
-    while len(first) > 2 and len(second) > 2 and first[0] == second[0]:
-        first, second = first[1:], second[1:]
-    return f"self.{'.'.join(second)} = self.{'.'.join(first)}"
-
-
-def _edit(record: UntiedWeights, sharing: str) -> Edit | None:
-    place = record.place
-    if place.file is None or place.line is None or not place.code:
-        return None
-    return Edit(place.file, place.line, place.code, sharing)

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import at_line
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.records import Finding, PassFact, Place, Record, Reseeding
 
 _WHY = (
@@ -70,7 +69,20 @@ class ReseededEachEpoch(Check):
         streak.length += 1
         streak.first_step = streak.first_step or record.step - record.updates
         if streak.length == self.repeats_needed:
-            yield self._found(streak, record)
+            seed = record.seed or record.place
+            what = "the same batches in the same order" if record.shuffled else "the same units dropped"
+            line = f": `{seed.code}`{at_line(seed)}" if record.seed else ""
+            yield self.finding(
+                severity="error",
+                confidence=0.95 if record.seed else 0.85,
+                message=f"Every epoch of the loop{at_line(record.place)} draws the random numbers of the epoch "
+                f"before{line}; since step {streak.first_step} that has meant {what}.",
+                why=_WHY,
+                fix=_fix(record),
+                where=seed,
+                steps=(streak.first_step, record.step),
+                evidence={"repeated_epochs": float(streak.length), "batches": float(record.batches)},
+            )
 
     def _see_seed(self, record: Reseeding) -> None:
         row = self._seedings.setdefault(record.place, [])
@@ -83,44 +95,19 @@ class ReseededEachEpoch(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         for row in self._seedings.values() if not self._by_passes else ():
             if len(row) >= self.repeats_needed:
-                yield self._seeded(row)
-
-    def _seeded(self, row: list[Reseeding]) -> Finding:
-        first, last = row[0], row[-1]
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=(
-                f"`{last.place.code}`{at_line(last.place)} sets the random generator back to seed {last.seed} "
-                f"every {last.updates} updates: since step {first.step} training has drawn the same random "
-                "numbers each time."
-            ),
-            why=_WHY,
-            fix=_move(last.place),
-            where=last.place,
-            first_step=first.step,
-            last_step=last.step,
-            evidence={"repeated_epochs": float(len(row)), "updates": float(last.updates)},
-        )
-
-    def _found(self, streak: _Streak, record: PassFact) -> Finding:
-        seed = record.seed or record.place
-        what = "the same batches in the same order" if record.shuffled else "the same units dropped"
-        line = f": `{seed.code}`{at_line(seed)}" if record.seed else ""
-        return self.finding(
-            severity="error",
-            confidence=0.95 if record.seed else 0.85,
-            message=(
-                f"Every epoch of the loop{at_line(record.place)} draws the random numbers of the epoch "
-                f"before{line}; since step {streak.first_step} that has meant {what}."
-            ),
-            why=_WHY,
-            fix=_fix(record),
-            where=seed,
-            first_step=streak.first_step,
-            last_step=record.step,
-            evidence={"repeated_epochs": float(streak.length), "batches": float(record.batches)},
-        )
+                first, last = row[0], row[-1]
+                yield self.finding(
+                    severity="error",
+                    confidence=0.9,
+                    message=f"`{last.place.code}`{at_line(last.place)} sets the random generator back to seed "
+                    f"{last.seed} every {last.updates} updates: since step {first.step} training has drawn the same "
+                    "random numbers each time.",
+                    why=_WHY,
+                    fix=_move(last.place),
+                    where=last.place,
+                    steps=(first.step, last.step),
+                    evidence={"repeated_epochs": float(len(row)), "updates": float(last.updates)},
+                )
 
 
 def _fix(record: PassFact) -> str:

@@ -6,9 +6,9 @@ import re
 from collections import Counter
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import line_of
-from torch_debugger.records import CheckpointLoad, Edit, Finding, SavedTensor
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import edit_line
+from torch_debugger.records import CheckpointLoad, Finding, SavedTensor
 
 
 class CheckpointDoesNotMatch(Check):
@@ -48,15 +48,12 @@ class CheckpointDoesNotMatch(Check):
         return self.finding(
             severity="error" if given else "warning",
             confidence=confidence,
-            message=(
-                f"`{load.place.code}`{line_of(load.place)} left {lost} of {load.wanted} entries of {load.kind} "
-                f"as they were{beside or ', because it was given none of them'}."
-            ),
+            message=f"`{load.place.code}`{at_line(load.place)} left {lost} of {load.wanted} entries of {load.kind} "
+            f"as they were{beside or ', because it was given none of them'}.",
             why=f"{_how(load)} These layers keep their random start values.",
             fix=_fix(load, wanted, given),
             where=load.place,
-            first_step=max(1, load.step),
-            last_step=max(1, load.step),
+            steps=(max(1, load.step), max(1, load.step)),
             evidence={
                 "wanted": float(load.wanted),
                 "loaded": float(load.loaded),
@@ -90,7 +87,7 @@ def _shaped(entries: tuple[SavedTensor, ...]) -> list[tuple[int, ...]]:
 
 
 def _fix(load: CheckpointLoad, wanted: str, given: str) -> str:
-    at = line_of(load.place)
+    at = at_line(load.place)
     if load.nested:
         return f'Load the inner dictionary{at}: `["{load.nested}"]` of what is loaded now. Leave strict=False out.'
     if given.endswith("." + wanted):
@@ -100,18 +97,13 @@ def _fix(load: CheckpointLoad, wanted: str, given: str) -> str:
             "and leave strict=False out."
         )
     if given:
-        old, new = _different_part(given, wanted)
+        one, other = given.split("."), wanted.split(".")
+        while len(one) > 1 and len(other) > 1 and one[-1] == other[-1]:
+            one, other = one[:-1], other[:-1]
+        old, new = ".".join(one) + ".", ".".join(other) + "."
         strictly = "" if load.filtered else ", and leave strict=False out"
         return f"Rename `{old}` to `{new}` in the keys before the load{at}{strictly}."
     return f"Compare the keys of what is loaded{at} with `model.state_dict().keys()`; leave strict=False out."
-
-
-def _different_part(given: str, wanted: str) -> tuple[str, str]:
-    """encoder.0.weight and backbone.0.weight: ("encoder.", "backbone.")"""
-    one, other = given.split("."), wanted.split(".")
-    while len(one) > 1 and len(other) > 1 and one[-1] == other[-1]:
-        one, other = one[:-1], other[:-1]
-    return ".".join(one) + ".", ".".join(other) + "."
 
 
 # TD117: the best weights were kept by reference, so training went on in them.
@@ -140,44 +132,25 @@ class BestWeightsNotCopied(Check):
 
     def see(self, record: CheckpointLoad, state: RunState) -> Iterable[Finding]:
         if record.kept and record.own == record.wanted > 0 and record.step > self.steps_before:
-            yield self._judge(record)
-
-    def _judge(self, load: CheckpointLoad) -> Finding:
-        kept = load.kept
-        source = _source(kept.code or "")
-        return self.finding(
-            severity="error",
-            confidence=0.95,
-            message=(
-                f"`{load.place.code}`{line_of(load.place)} loads the model's own tensors into itself: "
-                f"`{kept.code}`{line_of(kept)} kept all {load.own} without a copy, and training went on."
-            ),
-            why=(
-                "state_dict() returns the parameters themselves. Every optimizer step since then has changed "
-                "what was kept, so it is always the last state of the model, never the best."
-            ),
-            fix=f"Write `{_copied(kept.code or '', source)}`{line_of(kept)} (with `import copy`).",
-            where=kept,
-            first_step=load.step,
-            last_step=load.step,
-            evidence={"tensors": float(load.wanted), "same_memory": float(load.own)},
-            edit=_edit(load, source),
-        )
-
-
-def _source(code: str) -> str:
-    """What is kept: all of the right-hand side, or model.state_dict() where it stands beside other values."""
-    given = code.partition("=")[2].strip()
-    alone = re.search(r"[\w.]+\.state_dict\(\)$", given)
-    return alone.group(0) if alone else given
+            kept = record.kept
+            code = kept.code or ""
+            given = code.partition("=")[2].strip()
+            alone = re.search(r"[\w.]+\.state_dict\(\)$", given)
+            source = alone.group(0) if alone else given
+            yield self.finding(
+                severity="error",
+                confidence=0.95,
+                message=f"`{record.place.code}`{at_line(record.place)} loads the model's own tensors into itself: "
+                f"`{kept.code}`{at_line(kept)} kept all {record.own} without a copy, and training went on.",
+                why="state_dict() returns the parameters themselves. Every optimizer step since then has changed "
+                "what was kept, so it is always the last state of the model, never the best.",
+                fix=f"Write `{_copied(code, source)}`{at_line(kept)} (with `import copy`).",
+                where=kept,
+                steps=(record.step, record.step),
+                evidence={"tensors": float(record.wanted), "same_memory": float(record.own)},
+                edit=edit_line(kept, _copied(code, source)) if source.endswith(".state_dict()") else None,
+            )
 
 
 def _copied(code: str, source: str) -> str:
     return code.replace(source, f"copy.deepcopy({source})") if source else "copy.deepcopy(model.state_dict())"
-
-
-def _edit(load: CheckpointLoad, source: str) -> Edit | None:
-    kept = load.kept
-    if kept.file is None or kept.line is None or not kept.code or not source.endswith(".state_dict()"):
-        return None
-    return Edit(kept.file, kept.line, kept.code, _copied(kept.code, source))

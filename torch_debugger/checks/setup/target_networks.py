@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.models import is_follower
-from torch_debugger.checks.optimization import at_line
 from torch_debugger.records import CopyLook, Finding, Place
 
 
@@ -52,27 +51,19 @@ class EmaNeverUpdated(Check):
             late = look.step >= self.looked_until * state.end.steps and look.updates >= self.updates_needed
             meant = is_follower(look) or bool(look.idle)
             if meant and still and late and not seldom and not look.held:
-                yield self._found(look)
-
-    def _found(self, look: CopyLook) -> Finding:
-        where = look.idle or look.uncalled or (look.walks[-1] if len(look.walks) == 1 else look.made)
-        return self.finding(
-            severity="warning",
-            confidence=0.9,
-            message=(
-                f"`{look.name}`{at_line(look.made)} has not changed since it was made: after {look.updates} "
-                f"updates of `{look.of}` it still has the weights that `{look.of}` began with."
-            ),
-            why=(
-                "A copy does not follow by itself. It must be written to in place after each update; "
-                "`p = decay * p + ...` inside a loop only gives the name p to a new tensor."
-            ),
-            fix=_fix(look),
-            where=where or Place(module=look.name),
-            first_step=1,
-            last_step=look.step,
-            evidence={"updates": float(look.updates), "copy_of": look.of},
-        )
+                where = look.idle or look.uncalled or (look.walks[-1] if len(look.walks) == 1 else look.made)
+                yield self.finding(
+                    severity="warning",
+                    confidence=0.9,
+                    message=f"`{look.name}`{at_line(look.made)} has not changed since it was made: after "
+                    f"{look.updates} updates of `{look.of}` it still has the weights that `{look.of}` began with.",
+                    why="A copy does not follow by itself. It must be written to in place after each update; "
+                    "`p = decay * p + ...` inside a loop only gives the name p to a new tensor.",
+                    fix=_fix(look),
+                    where=where or Place(module=look.name),
+                    steps=(1, look.step),
+                    evidence={"updates": float(look.updates), "copy_of": look.of},
+                )
 
 
 def _fix(look: CopyLook) -> str:
@@ -123,28 +114,20 @@ class GradientThroughTargetNetwork(Check):
             looks = self._reached.setdefault(record.name, [])
             looks.append(record)
             if len(looks) == self.looks_needed:
-                yield self._found(looks)
-
-    def _found(self, looks: list[CopyLook]) -> Finding:
-        first, last = looks[0], looks[-1]
-        also = " and an optimizer holds them" if last.held else ""
-        return self.finding(
-            severity="error" if last.held else "warning",
-            confidence=0.92 if last.held else 0.88,
-            message=(
-                f"The loss sends gradients into `{last.name}`{also}, although it is a copy of `{last.of}` that "
-                f"the script keeps up to date itself{_by(last)}; seen since step {first.step}."
-            ),
-            why=(
-                "A target is meant to stand still while the prediction moves towards it. With the graph left on, "
-                "backward() also computes how the target should move, and an optimizer that holds it moves it."
-            ),
-            fix=_gradient_through_target_network_fix(last),
-            where=_where(last),
-            first_step=first.step,
-            last_step=last.step,
-            evidence={"copy_of": last.of, "in_optimizer": float(last.held)},
-        )
+                first, last = looks[0], looks[-1]
+                also = " and an optimizer holds them" if last.held else ""
+                yield self.finding(
+                    severity="error" if last.held else "warning",
+                    confidence=0.92 if last.held else 0.88,
+                    message=f"The loss sends gradients into `{last.name}`{also}, although it is a copy of `{last.of}` "
+                    f"that the script keeps up to date itself{_by(last)}; seen since step {first.step}.",
+                    why="A target is meant to stand still while the prediction moves towards it. With the graph left "
+                    "on, backward() also computes how the target should move, and an optimizer that holds it moves it.",
+                    fix=_without_gradients(last),
+                    where=_where(last),
+                    steps=(first.step, last.step),
+                    evidence={"copy_of": last.of, "in_optimizer": float(last.held)},
+                )
 
 
 def _by(look: CopyLook) -> str:
@@ -158,7 +141,7 @@ def _where(look: CopyLook) -> Place:
     return look.calls[0] if len(look.calls) == 1 else look.made or Place(module=look.name)
 
 
-def _gradient_through_target_network_fix(look: CopyLook) -> str:
+def _without_gradients(look: CopyLook) -> str:
     advice = f"Call `{look.name}(...)` under `with torch.no_grad():`, or freeze it once: "
     advice += f"`{look.name}.requires_grad_(False)` after the line that makes it{at_line(look.made)}"
     return advice + (", and leave its parameters out of the optimizer." if look.held else ".")

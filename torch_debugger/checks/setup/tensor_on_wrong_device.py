@@ -73,8 +73,7 @@ class TensorOnWrongDevice(Check):
             ),
             fix=fix,
             where=record.place if record.taken_from else record.origin,
-            first_step=record.step,
-            last_step=record.step,
+            steps=(record.step, record.step),
             evidence=_evidence(record, record.brought or None),
             edit=edit,
         )
@@ -88,14 +87,11 @@ class TensorOnWrongDevice(Check):
             severity="error",
             confidence=self.confidence,
             message=_message(record, odd),
-            why=(
-                f"The model and the batch are on {record.device} there, and an operation takes tensors of one "
-                "device only. On the CPU everything is in one place, so the run here does not show it."
-            ),
+            why=f"The model and the batch are on {record.device} there, and an operation takes tensors of one "
+            "device only. On the CPU everything is in one place, so the run here does not show it.",
             fix=fix,
             where=Place(origin.file, origin.line, record.module, origin.code),
-            first_step=record.step,
-            last_step=record.step,
+            steps=(record.step, record.step),
             evidence=_evidence(record, odd),
             edit=edit,
         )

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.batches import Validations
-from torch_debugger.checks.optimization import at_line
 from torch_debugger.records import Finding, ModeLook, PassCalls, PassFact, Place, QuietModel, Record
 
 
@@ -61,7 +60,25 @@ class EvalModeInTraining(Check):
         enough = streak.looks >= self.looks_needed and streak.updates >= self.updates_needed
         if enough and record.root not in self._reported and self._is_meant(streak, record) is False:
             self._reported.add(record.root)
-            yield self._found(streak, record)
+            assert streak.since is not None
+            place = record.evals[0] if record.evals else record.update
+            yield self.finding(
+                severity="error" if streak.was_trained else "warning",
+                confidence=0.96 if streak.was_trained else 0.85,
+                message=f"`{record.root}` has been trained in evaluation mode since step {streak.since.step}: "
+                f"{_layers(record)} of it did not act in the last {streak.updates} updates{_culprit(record)}.",
+                why="`eval()` stays in force until `train()` is called. In evaluation mode dropout passes "
+                "everything and batch norm uses its running statistics without learning them.",
+                fix=_fix(record, streak.was_trained),
+                where=place or Place(module=record.root),
+                steps=(streak.since.step, record.step),
+                evidence={
+                    "eval_calls": float(record.eval_calls),
+                    "updates": float(streak.updates),
+                    "dropouts": float(record.dropouts),
+                    "batch_norms": float(record.norms),
+                },
+            )
 
     def _count(self, streak: _Streak, look: ModeLook) -> None:
         if look.train_calls or not look.eval_calls or look.share < self.whole:
@@ -76,34 +93,9 @@ class EvalModeInTraining(Check):
         """Batch norm alone may be kept as it was loaded, from the first step on."""
         return not streak.was_trained and not look.dropouts and not look.untouched
 
-    def _found(self, streak: _Streak, look: ModeLook) -> Finding:
-        assert streak.since is not None
-        place = look.evals[0] if look.evals else look.update
-        return self.finding(
-            severity="error" if streak.was_trained else "warning",
-            confidence=0.96 if streak.was_trained else 0.85,
-            message=(
-                f"`{look.root}` has been trained in evaluation mode since step {streak.since.step}: "
-                f"{_layers(look)} of it did not act in the last {streak.updates} updates{_culprit(look)}."
-            ),
-            why=(
-                "`eval()` stays in force until `train()` is called. In evaluation mode dropout passes "
-                "everything and batch norm uses its running statistics without learning them."
-            ),
-            fix=_fix(look, streak.was_trained),
-            where=place or Place(module=look.root),
-            first_step=streak.since.step,
-            last_step=look.step,
-            evidence={
-                "eval_calls": float(look.eval_calls),
-                "updates": float(streak.updates),
-                "dropouts": float(look.dropouts),
-                "batch_norms": float(look.norms),
-            },
-        )
 
-
-def _layers(look: ModeLook) -> str:
+def _layers(look: ModeLook | PassCalls | QuietModel) -> str:
+    """Those that act differently in the two modes."""
     parts = [(look.dropouts, "layer{} with dropout"), (look.norms, "batch norm layer{}")]
     return " and ".join(f"{count} {what.format('s' if count > 1 else '')}" for count, what in parts if count)
 
@@ -177,23 +169,16 @@ class TrainModeInValidation(Check):
         )
 
     def _found(self, calls: PassCalls, record: PassFact) -> Finding:
-        kinds = [(calls.dropouts, "layer{} with dropout"), (calls.norms, "batch norm layer{}")]
-        layers = " and ".join(f"{count} {what.format('s' if count > 1 else '')}" for count, what in kinds if count)
         return self.finding(
             severity="error",
             confidence=0.93,
-            message=(
-                f"`{calls.root}` is validated in training mode: {layers} of it acted in all {record.batches} batches "
-                f"of the loop{at_line(record.place)}, since step {self._first[calls.root]}."
-            ),
-            why=(
-                "In training mode dropout removes values at random, and batch norm uses the statistics of the "
-                "batch and adds them to its own, so the validation data becomes part of the model."
-            ),
-            fix=_train_mode_in_validation_fix(calls, record),
+            message=f"`{calls.root}` is validated in training mode: {_layers(calls)} of it acted in all "
+            f"{record.batches} batches of the loop{at_line(record.place)}, since step {self._first[calls.root]}.",
+            why="In training mode dropout removes values at random, and batch norm uses the statistics of the "
+            "batch and adds them to its own, so the validation data becomes part of the model.",
+            fix=_validate_in_eval_mode(calls, record),
             where=calls.uncalled or record.place,
-            first_step=self._first[calls.root],
-            last_step=record.step,
+            steps=(self._first[calls.root], record.step),
             evidence={
                 "batches": float(record.batches),
                 "dropouts": float(calls.dropouts),
@@ -202,7 +187,7 @@ class TrainModeInValidation(Check):
         )
 
 
-def _train_mode_in_validation_fix(calls: PassCalls, record: PassFact) -> str:
+def _validate_in_eval_mode(calls: PassCalls, record: PassFact) -> str:
     if calls.uncalled:
         return f"Write `{calls.uncalled.code}()`{at_line(calls.uncalled)}: without parentheses it calls nothing."
     return (
@@ -257,34 +242,23 @@ class TeacherInTrainMode(Check):
         """What rests for a while, as one side of a game does, may move again: only the end can tell."""
         for name, looks in self._looks.items():
             if len(looks) >= self.looks_needed and not self._moved.get(name):
-                yield self._judge(looks, state)
-
-    def _judge(self, looks: list[QuietModel], state: RunState) -> Finding:
-        first, last = looks[0], looks[-1]
-        where = first.trains[-1] if first.trains else first.call
-        return self.finding(
-            severity="note" if first.feeds else "warning",
-            confidence=0.88,
-            message=(
-                f"`{first.name}` ({first.kind}) is not trained, but called in training mode"
-                f"{at_line(first.call)} since step {first.step}: {_teacher_in_train_mode_layers(first)} of it "
-                f"acted in all {len(looks)} looks."
-            ),
-            why=(
-                "In training mode dropout removes values at random, and batch norm uses the statistics of the "
-                "batch: the same sample gets another answer every time."
-            ),
-            fix=(
-                f"Call `{first.name}.eval()` before the training loop, and after each `train()` of a module "
-                "that contains it."
-            ),
-            where=where,
-            first_step=first.step,
-            last_step=max(last.step, state.step),
-            evidence={"dropouts": float(first.dropouts), "batch_norms": float(first.norms), "looks": float(len(looks))},
-        )
-
-
-def _teacher_in_train_mode_layers(look: QuietModel) -> str:
-    kinds = [(look.dropouts, "layer{} with dropout"), (look.norms, "batch norm layer{}")]
-    return " and ".join(f"{count} {what.format('s' if count > 1 else '')}" for count, what in kinds if count)
+                first, last = looks[0], looks[-1]
+                where = first.trains[-1] if first.trains else first.call
+                yield self.finding(
+                    severity="note" if first.feeds else "warning",
+                    confidence=0.88,
+                    message=f"`{first.name}` ({first.kind}) is not trained, but called in training mode"
+                    f"{at_line(first.call)} since step {first.step}: {_layers(first)} of it "
+                    f"acted in all {len(looks)} looks.",
+                    why="In training mode dropout removes values at random, and batch norm uses the statistics of the "
+                    "batch: the same sample gets another answer every time.",
+                    fix=f"Call `{first.name}.eval()` before the training loop, and after each `train()` of a module "
+                    "that contains it.",
+                    where=where,
+                    steps=(first.step, max(last.step, state.step)),
+                    evidence={
+                        "dropouts": float(first.dropouts),
+                        "batch_norms": float(first.norms),
+                        "looks": float(len(looks)),
+                    },
+                )

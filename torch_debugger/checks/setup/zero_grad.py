@@ -6,10 +6,11 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.optimization import Streak, Streaks, at_line, call_at, line_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import edit_line
+from torch_debugger.checks.optimization import Streak, Streaks, call_at
 from torch_debugger.checks.trends import start_level
-from torch_debugger.records import CarriedGradient, Edit, Finding, LossGraph, Place, Record, StepCycle
+from torch_debugger.records import CarriedGradient, Finding, LossGraph, Record, StepCycle
 
 
 @dataclass
@@ -87,25 +88,20 @@ class MissingZeroGrad(Check):
 
     def _judge(self, streak: _Streak, record: CarriedGradient) -> Finding:
         ratio = record.carried_norm / record.norm if record.norm > 0 else math.inf
-        line = f" at {record.place.file}:{record.place.line}" if record.place.file else ""
+        line = at_line(record.place)
         optimizer = record.written or record.optimizer
         sampled = f"that of `{record.parameter}`" if record.parameter else "one of them"
         return self.finding(
             severity="error",
             confidence=min(0.99, 0.9 + 0.01 * (streak.length - self.sampled_steps)),
-            message=(
-                f"The gradients of `{record.optimizer}` have not been cleared since step {streak.first_step}: "
-                f"before backward(){line} {sampled} still had norm {record.carried_norm:.3g}, and step "
-                f"{record.step} used {record.norm:.3g}, old and new together."
-            ),
-            why=(
-                "backward() adds to the gradients that are there. Without zero_grad() every step follows the "
-                f"sum of all gradients since the start; this was so on {streak.length} sampled steps in a row."
-            ),
+            message=f"The gradients of `{record.optimizer}` have not been cleared since step {streak.first_step}: "
+            f"before backward(){line} {sampled} still had norm {record.carried_norm:.3g}, and step "
+            f"{record.step} used {record.norm:.3g}, old and new together.",
+            why="backward() adds to the gradients that are there. Without zero_grad() every step follows the "
+            f"sum of all gradients since the start; this was so on {streak.length} sampled steps in a row.",
             fix=f"Put `{optimizer}.zero_grad()` on a line of its own before backward(){line}.",
             where=record.place,
-            first_step=streak.first_step,
-            last_step=record.step,
+            steps=(streak.first_step, record.step),
             evidence={
                 "carried_norm": record.carried_norm,
                 "norm": record.norm,
@@ -113,14 +109,8 @@ class MissingZeroGrad(Check):
                 "streak": float(streak.length),
                 "parameter": record.parameter,
             },
-            edit=_edit(record.place, optimizer),
+            edit=edit_line(record.place, f"{optimizer}.zero_grad()\n{record.place.code}"),
         )
-
-
-def _edit(place: Place, optimizer: str) -> Edit | None:
-    if place.file is None or place.line is None or not place.code:
-        return None
-    return Edit(place.file, place.line, place.code, f"{optimizer}.zero_grad()\n{place.code}")
 
 
 # TD110: gradients are cleared after backward() and before the step that should use them.
@@ -165,22 +155,15 @@ class ZeroGradBeforeStep(Check):
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=(
-                f"{call_at(cycle.cleared, 'zero_grad()')} clears the gradients after backward() and before "
-                f"{call_at(cycle.place, f'{cycle.optimizer}.step()')}: since step {streak.first_step} the step "
-                f"has found {'no gradients' if cycle.gradients == 'none' else 'zeros only'}."
-            ),
-            why=(
-                "backward() fills the gradients and step() uses them; what is cleared in between never reaches "
-                f"the weights. This was so on {streak.length} sampled steps in a row."
-            ),
-            fix=(
-                f"Move `{clear}`{line_of(cycle.cleared)} before {call_at(cycle.backward, 'backward()')}, or after the "
-                "step; remove it where they are cleared there already."
-            ),
+            message=f"{call_at(cycle.cleared, 'zero_grad()')} clears the gradients after backward() and before "
+            f"{call_at(cycle.place, f'{cycle.optimizer}.step()')}: since step {streak.first_step} the step "
+            f"has found {'no gradients' if cycle.gradients == 'none' else 'zeros only'}.",
+            why="backward() fills the gradients and step() uses them; what is cleared in between never reaches "
+            f"the weights. This was so on {streak.length} sampled steps in a row.",
+            fix=f"Move `{clear}`{at_line(cycle.cleared)} before {call_at(cycle.backward, 'backward()')}, or after the "
+            "step; remove it where they are cleared there already.",
             where=cycle.cleared,
-            first_step=streak.first_step,
-            last_step=max(cycle.step, state.step),
+            steps=(streak.first_step, max(cycle.step, state.step)),
             evidence={
                 "optimizer": cycle.optimizer,
                 "gradients": cycle.gradients,
@@ -260,18 +243,13 @@ class AccumulationNotScaled(Check):
         return self.finding(
             severity="error",
             confidence=0.8,
-            message=(
-                f"`{code}`{at_line(cycle.backward)} runs {count} times for each `{cycle.optimizer}.step()` and "
-                f"the loss is not divided by {count}; it rose from {start:.3g} to {last:.3g}."
-            ),
-            why=(
-                f"backward() adds to the gradients. The sum of {count} means is {count} times as long as a "
-                "mean, and so is every update."
-            ),
+            message=f"`{code}`{at_line(cycle.backward)} runs {count} times for each `{cycle.optimizer}.step()` and "
+            f"the loss is not divided by {count}; it rose from {start:.3g} to {last:.3g}.",
+            why=f"backward() adds to the gradients. The sum of {count} means is {count} times as long as a "
+            "mean, and so is every update.",
             fix=f"Write `{_divided(code, count)}`{at_line(cycle.backward)}.",
             where=cycle.backward,
-            first_step=cycles[0].step,
-            last_step=cycle.step,
+            steps=(cycles[0].step, cycle.step),
             evidence={"backwards": float(count), "start_loss": start, "last_loss": last},
         )
 

@@ -74,19 +74,14 @@ class UnpinnedCopy(Check):
         return self.finding(
             severity=severity,
             confidence=0.85,
-            message=(
-                f"`{dearest.place.code or 'a copy'}` brings {each(size_bytes, record) / 1e6:.3g} MB a step to the "
-                f"device out of unpinned memory: {milliseconds(each(copied_s, record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step, at {size_bytes / copied_s / 1e9:.2g} GB/s."
-            ),
-            why=(
-                "The device reads pinned memory by itself while the host goes on. Ordinary memory has to be "
-                "copied into a pinned buffer piece by piece first, and the host waits for that."
-            ),
+            message=f"`{dearest.place.code or 'a copy'}` brings {each(size_bytes, record) / 1e6:.3g} MB a step to the "
+            f"device out of unpinned memory: {milliseconds(each(copied_s, record))} of the "
+            f"{milliseconds(each(plain_s(record), record))} of a step, at {size_bytes / copied_s / 1e9:.2g} GB/s.",
+            why="The device reads pinned memory by itself while the host goes on. Ordinary memory has to be "
+            "copied into a pinned buffer piece by piece first, and the host waits for that.",
             fix=_remedy(loader, edit, gain),
             where=dearest.place,
-            first_step=record.first_step,
-            last_step=record.first_step + record.steps - 1,
+            steps=(record.first_step, record.first_step + record.steps - 1),
             evidence={
                 "expected_gain": gain,
                 "saved_s": each(saved_s, record),
@@ -162,38 +157,28 @@ class DataParallelInOneProcess(Check):
             return
         gain = sum(share_below(stacks, f"DataParallel.{part}") for part in self.handing_out)
         if severity_of(gain) is not None and gain * step_s(state) >= self.least_s:
-            yield self._told(found, gain, state)
+            devices, whole_s = int(found.settings["devices"]), step_s(state)
+            yield self.finding(
+                severity="note",
+                confidence=0.8,
+                message=f"`{found.path}` is a DataParallel over {devices} devices: {milliseconds(gain * whole_s)} of "
+                f"the {milliseconds(whole_s)} of each step go into copying the model to them, handing out the "
+                "batch and bringing the results together.",
+                why="DataParallel makes its copies of the model anew in each forward and throws them away after "
+                "the backward, and a single Python process starts the work of all devices, one after the other.",
+                fix=f"Start one process for each device (`torchrun --nproc_per_node={devices} ...`), call "
+                "`torch.distributed.init_process_group()`, wrap the model in `nn.parallel."
+                "DistributedDataParallel(model, device_ids=[local_rank])` and give the loader a "
+                f"`DistributedSampler`. {expected(gain, whole_s)}",
+                where=found.place,
+                steps=(1, state.step),
+                evidence={
+                    "expected_gain": gain,
+                    "handing_out_s": gain * whole_s,
+                    "step_s": whole_s,
+                    "devices": float(devices),
+                },
+            )
 
     def _is_several(self, module: ModuleFact) -> bool:
         return module.kind == "DataParallel" and module.settings.get("devices", 0) >= self.least_devices
-
-    def _told(self, module: ModuleFact, gain: float, state: RunState) -> Finding:
-        devices, whole_s = int(module.settings["devices"]), step_s(state)
-        return self.finding(
-            severity="note",
-            confidence=0.8,
-            message=(
-                f"`{module.path}` is a DataParallel over {devices} devices: {milliseconds(gain * whole_s)} of "
-                f"the {milliseconds(whole_s)} of each step go into copying the model to them, handing out the "
-                "batch and bringing the results together."
-            ),
-            why=(
-                "DataParallel makes its copies of the model anew in each forward and throws them away after "
-                "the backward, and a single Python process starts the work of all devices, one after the other."
-            ),
-            fix=(
-                f"Start one process for each device (`torchrun --nproc_per_node={devices} ...`), call "
-                "`torch.distributed.init_process_group()`, wrap the model in `nn.parallel."
-                "DistributedDataParallel(model, device_ids=[local_rank])` and give the loader a "
-                f"`DistributedSampler`. {expected(gain, whole_s)}"
-            ),
-            where=module.place,
-            first_step=1,
-            last_step=state.step,
-            evidence={
-                "expected_gain": gain,
-                "handing_out_s": gain * whole_s,
-                "step_s": whole_s,
-                "devices": float(devices),
-            },
-        )

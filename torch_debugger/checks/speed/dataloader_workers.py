@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.batches import at, line_of, name_of
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.batches import line_of, name_of
 from torch_debugger.checks.data_loading import (
     WORKERS,
     Loading,
@@ -43,7 +43,37 @@ class DataLoadedInTheTrainingProcess(LoadingCheck):
     def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
         severity = severity_of(loading.gain)
         if severity is not None and not loading.fact.workers and not loading.time.on_device:
-            yield self._told(loading, severity, state)
+            workers, wait_s = loading.best_workers(), loading.wait_s
+            computed_s = loading.computed_s
+            then_s = loading.with_workers(workers)
+            stream = (
+                " Its dataset is a stream, which every worker reads from the beginning: let each deliver a part of "
+                "its own (`torch.utils.data.get_worker_info()`), else every sample comes several times."
+                if loading.fact.iterable
+                else ""
+            )
+            yield self.finding(
+                severity=severity,
+                confidence=0.9,
+                message=f"The training waits {loading.waits} for data: {loading.named} has num_workers=0, so the "
+                f"training process makes each batch itself{words_of_line(state, loading)}.",
+                why=(f"Without workers a batch is made while the model stands still. {_kind(wait_s, computed_s)}"),
+                fix=f"Pass `num_workers={workers}, persistent_workers=True`{at_line(loading.where)}. A batch should "
+                f"then take about {milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, "
+                f"{loading.gain:.0%} less, if nothing else needs {cores_in_words(loading.cores)}.{stream}",
+                where=loading.where,
+                steps=(1, loading.time.step),
+                evidence={
+                    "wait_s": wait_s,
+                    "wait_cpu_s": loading.time.wait_cpu_s,
+                    "batch_s": loading.batch_s,
+                    "expected_batch_s": then_s,
+                    "expected_gain": loading.gain,
+                    "workers": float(workers),
+                    "cores": float(loading.cores),
+                },
+                edit=with_keywords(loading.where, {"num_workers": str(workers), "persistent_workers": "True"}),
+            )
 
     def judge_traced(self, loading: TracedLoading) -> Iterable[Finding]:
         then_s = loading.best_s(WORKERS)
@@ -53,59 +83,16 @@ class DataLoadedInTheTrainingProcess(LoadingCheck):
             yield self.finding(
                 severity=severity,
                 confidence=0.85,
-                message=(
-                    f"The training waits {loading.waits} for data: its DataLoader has num_workers=0, so the "
-                    "training process makes each batch itself."
-                ),
+                message=f"The training waits {loading.waits} for data: its DataLoader has num_workers=0, so the "
+                "training process makes each batch itself.",
                 why="Without workers a batch is made while the model stands still.",
-                fix=(
-                    f"Pass `num_workers={WORKERS}, persistent_workers=True` to the DataLoader. A step should "
-                    f"then take about {milliseconds(then_s)} instead of {milliseconds(loading.step_s)} where "
-                    f"{WORKERS} cores are free."
-                ),
+                fix=f"Pass `num_workers={WORKERS}, persistent_workers=True` to the DataLoader. A step should "
+                f"then take about {milliseconds(then_s)} instead of {milliseconds(loading.step_s)} where "
+                f"{WORKERS} cores are free.",
                 where=loading.training.loader_at,
-                first_step=1,
-                last_step=loading.training.steps,
+                steps=(1, loading.training.steps),
                 evidence=loading.evidence(gain),
             )
-
-    def _told(self, loading: Loading, severity: str, state: RunState) -> Finding:
-        workers, wait_s = loading.best_workers(), loading.wait_s
-        computed_s = loading.computed_s
-        then_s = loading.with_workers(workers)
-        stream = (
-            " Its dataset is a stream, which every worker reads from the beginning: let each deliver a part of "
-            "its own (`torch.utils.data.get_worker_info()`), else every sample comes several times."
-            if loading.fact.iterable
-            else ""
-        )
-        return self.finding(
-            severity=severity,
-            confidence=0.9,
-            message=(
-                f"The training waits {loading.waits} for data: {loading.named} has num_workers=0, so the "
-                f"training process makes each batch itself{words_of_line(state, loading)}."
-            ),
-            why=(f"Without workers a batch is made while the model stands still. {_kind(wait_s, computed_s)}"),
-            fix=(
-                f"Pass `num_workers={workers}, persistent_workers=True`{at(loading.where)}. A batch should "
-                f"then take about {milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, "
-                f"{loading.gain:.0%} less, if nothing else needs {cores_in_words(loading.cores)}.{stream}"
-            ),
-            where=loading.where,
-            first_step=1,
-            last_step=loading.time.step,
-            evidence={
-                "wait_s": wait_s,
-                "wait_cpu_s": loading.time.wait_cpu_s,
-                "batch_s": loading.batch_s,
-                "expected_batch_s": then_s,
-                "expected_gain": loading.gain,
-                "workers": float(workers),
-                "cores": float(loading.cores),
-            },
-            edit=with_keywords(loading.where, {"num_workers": str(workers), "persistent_workers": "True"}),
-        )
 
 
 def _kind(wait_s: float, computed_s: float) -> str:
@@ -150,11 +137,42 @@ class TooFewWorkers(LoadingCheck):
             return
         none_left = loading.cores_used >= self.all_busy * loading.cores
         if none_left and loading.gain < WARNED_GAIN:
-            yield self._less_work(loading)
+            yield self._told(
+                loading,
+                severity_of(loading.share) or "note",
+                why=f"The training and its {loading.fact.workers} workers use {loading.cores_used:.1f} of "
+                f"{cores_in_words(loading.cores)}: more workers would only take the cores from each other. "
+                f"Making a batch is {milliseconds(loading.computed_s)} of work for the processor.",
+                fix="Do less for each sample: prepare once what does not change (decode, resize, tokenize before "
+                "the training and store the result), and leave the rest to faster code or to the GPU, a batch "
+                f"at a time. Up to {loading.share:.0%} of the time can be saved. More workers than "
+                f"{loading.fact.workers} help only on a machine with more cores.",
+                gain=loading.share,
+                workers=loading.fact.workers,
+            )
         elif not self._is_crowded(loading):
             severity = severity_of(loading.gain)
             if severity is not None:
-                yield self._more_workers(loading, severity)
+                workers, then_s = loading.best_workers(), loading.with_workers(loading.best_workers())
+                idle = 1 - loading.computed_s / loading.making_s
+                yield self._told(
+                    loading,
+                    severity,
+                    why=(
+                        f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and each is at work "
+                        f"on one for {milliseconds(loading.making_s)}. {idle:.0%} of that they do not compute but "
+                        "wait, for a disk, a network or the like."
+                        if idle >= 0.3
+                        else f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and the "
+                        f"training and they use {loading.cores_used:.1f} of {cores_in_words(loading.cores)}: some are "
+                        "left."
+                    ),
+                    fix=f"Pass `num_workers={workers}`{at_line(loading.where)}. A batch should then take about "
+                    f"{milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, {loading.gain:.0%} less, "
+                    f"if nothing else needs {cores_in_words(loading.cores)}.",
+                    gain=loading.gain,
+                    workers=workers,
+                )
 
     def judge_traced(self, loading: TracedLoading) -> Iterable[Finding]:
         then_s = loading.best_s(2)
@@ -164,19 +182,14 @@ class TooFewWorkers(LoadingCheck):
             yield self.finding(
                 severity=severity,
                 confidence=0.75,
-                message=(
-                    f"The training waits {loading.waits} for data, although its DataLoader has workers: "
-                    "they do not keep up."
-                ),
+                message=f"The training waits {loading.waits} for data, although its DataLoader has workers: "
+                "they do not keep up.",
                 why="The workers together take longer to make a batch than the training takes for a step.",
-                fix=(
-                    "Pass a larger `num_workers`, or do less for each sample. Twice as many workers bring a "
-                    f"step from {milliseconds(loading.step_s)} to about {milliseconds(then_s)} where the "
-                    "machine has the cores for them."
-                ),
+                fix="Pass a larger `num_workers`, or do less for each sample. Twice as many workers bring a "
+                f"step from {milliseconds(loading.step_s)} to about {milliseconds(then_s)} where the "
+                "machine has the cores for them.",
                 where=loading.training.loader_at,
-                first_step=1,
-                last_step=loading.training.steps,
+                steps=(1, loading.training.steps),
                 evidence=loading.evidence(gain),
             )
 
@@ -187,62 +200,17 @@ class TooFewWorkers(LoadingCheck):
         explained = loading.wait_s - in_line_s < self.least_share * loading.batch_s
         return loading.time.stretch > self.most_stretched and explained
 
-    def _more_workers(self, loading: Loading, severity: str) -> Finding:
-        workers, then_s = loading.best_workers(), loading.with_workers(loading.best_workers())
-        idle = 1 - loading.computed_s / loading.making_s
-        return self._told(
-            loading,
-            severity,
-            why=(
-                f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and each is at work "
-                f"on one for {milliseconds(loading.making_s)}. {idle:.0%} of that they do not compute but "
-                "wait, for a disk, a network or the like."
-                if idle >= 0.3
-                else f"{_workers(loading)} made a batch every {milliseconds(loading.batch_s)}, and the "
-                f"training and they use {loading.cores_used:.1f} of {cores_in_words(loading.cores)}: some are left."
-            ),
-            fix=(
-                f"Pass `num_workers={workers}`{at(loading.where)}. A batch should then take about "
-                f"{milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, {loading.gain:.0%} less, "
-                f"if nothing else needs {cores_in_words(loading.cores)}."
-            ),
-            gain=loading.gain,
-            workers=workers,
-        )
-
-    def _less_work(self, loading: Loading) -> Finding:
-        return self._told(
-            loading,
-            severity_of(loading.share) or "note",
-            why=(
-                f"The training and its {loading.fact.workers} workers use {loading.cores_used:.1f} of "
-                f"{cores_in_words(loading.cores)}: more workers would only take the cores from each other. "
-                f"Making a batch is {milliseconds(loading.computed_s)} of work for the processor."
-            ),
-            fix=(
-                "Do less for each sample: prepare once what does not change (decode, resize, tokenize before "
-                "the training and store the result), and leave the rest to faster code or to the GPU, a batch "
-                f"at a time. Up to {loading.share:.0%} of the time can be saved. More workers than "
-                f"{loading.fact.workers} help only on a machine with more cores."
-            ),
-            gain=loading.share,
-            workers=loading.fact.workers,
-        )
-
     def _told(self, loading: Loading, severity: str, *, why: str, fix: str, gain: float, workers: int) -> Finding:
         more = workers > loading.fact.workers
         return self.finding(
             severity=severity,
             confidence=0.85,
-            message=(
-                f"The training waits {loading.waits} for data: the {_workers(loading, bare=True)} of "
-                f"{loading.named} {'does' if loading.fact.workers == 1 else 'do'} not keep up."
-            ),
+            message=f"The training waits {loading.waits} for data: the {_workers(loading, bare=True)} of "
+            f"{loading.named} {'does' if loading.fact.workers == 1 else 'do'} not keep up.",
             why=why,
             fix=fix,
             where=loading.where,
-            first_step=1,
-            last_step=loading.time.step,
+            steps=(1, loading.time.step),
             evidence={
                 "wait_s": loading.wait_s,
                 "batch_s": loading.batch_s,
@@ -297,40 +265,31 @@ class WorkersStartedEachPass(Check):
             return
         saved_s = _saved_s(fact, record)
         if saved_s >= self.least_s and saved_s * record.passes >= LEAST_GAIN * record.passes_s:
-            yield self._judge(fact, record, saved_s)
-
-    def _judge(self, fact: LoaderFact, time: LoadingTime, saved_s: float) -> Finding:
-        where, each_s = line_of(fact), time.passes_s / time.passes
-        gain = min(1.0, saved_s / each_s)
-        return self.finding(
-            severity="note",  # passes over small data are short, and nobody minds
-            confidence=0.9,
-            message=(
-                f"`{name_of(fact)}`{at(where)} starts its {fact.workers} workers again for every pass: "
-                f"{milliseconds(time.opening_s)} until the first batch is there and {milliseconds(time.closing_s)} "
-                f"until they have ended, in each of {time.passes + 1} passes, which come every {milliseconds(each_s)}."
-            ),
-            why=(
-                "Without persistent_workers the processes that load are made anew by each `for` over the "
-                "loader, and ended when it is through. The training waits for both."
-            ),
-            fix=(
-                f"Pass `persistent_workers=True`{at(where)}. Each pass should then take about "
+            where, each_s = line_of(fact), record.passes_s / record.passes
+            gain = min(1.0, saved_s / each_s)
+            yield self.finding(
+                severity="note",  # passes over small data are short, and nobody minds
+                confidence=0.9,
+                message=f"`{name_of(fact)}`{at_line(where)} starts its {fact.workers} workers again for every pass: "
+                f"{milliseconds(record.opening_s)} until the first batch is there and "
+                f"{milliseconds(record.closing_s)} until they have ended, in each of {record.passes + 1} passes, "
+                f"which come every {milliseconds(each_s)}.",
+                why="Without persistent_workers the processes that load are made anew by each `for` over the "
+                "loader, and ended when it is through. The training waits for both.",
+                fix=f"Pass `persistent_workers=True`{at_line(where)}. Each pass should then take about "
                 f"{milliseconds(saved_s)} less, {gain:.0%} of the time. (If the dataset itself is changed "
-                "between passes, leave it: workers keep their copy.)"
-            ),
-            where=where,
-            first_step=1,
-            last_step=time.step,
-            evidence={
-                "opening_s": time.opening_s,
-                "closing_s": time.closing_s,
-                "pass_s": each_s,
-                "passes": float(time.passes + 1),
-                "expected_gain": gain,
-            },
-            edit=with_keywords(where, {"persistent_workers": "True"}),
-        )
+                "between passes, leave it: workers keep their copy.)",
+                where=where,
+                steps=(1, record.step),
+                evidence={
+                    "opening_s": record.opening_s,
+                    "closing_s": record.closing_s,
+                    "pass_s": each_s,
+                    "passes": float(record.passes + 1),
+                    "expected_gain": gain,
+                },
+                edit=with_keywords(where, {"persistent_workers": "True"}),
+            )
 
 
 def _saved_s(fact: LoaderFact, time: LoadingTime) -> float:

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import RunState
-from torch_debugger.checks.batches import at
-from torch_debugger.checks.call_edits import over_whole_batches
+from torch_debugger.checks.base import RunState, at_line
+from torch_debugger.checks.call_edits import called_name, calls_in, over_whole_batches
 from torch_debugger.checks.data_loading import (
     Loading,
     LoadingCheck,
@@ -55,41 +54,31 @@ class SlowSampleLine(LoadingCheck):
             return
         gain = line.share * loading.share
         if severity_of(gain) is not None and gain - loading.gain >= self.least_left * gain:
-            yield self._told(loading, line, gain)
-
-    def _told(self, loading: Loading, line: WaitLine, gain: float) -> Finding:
-        line_s, left_s = line.share * loading.wait_s, loading.with_workers(loading.best_workers())
-        each = f", {milliseconds(line_s / loading.fact.batch_size)} a sample" if loading.fact.batch_size else ""
-        return self.finding(
-            severity="note",  # the line may have to be there: a random crop is another one each time
-            confidence=0.85,
-            message=(
-                f"The training waits {loading.waits} for data, {line.share:.0%} of it in {told(line.place)}: "
-                f"{milliseconds(line_s)} a batch{each}."
-            ),
-            why=(
-                f"{loading.named} makes its batches in the training process, and this line is most of that work. "
-                f"Workers alone would not hide it on {cores_in_words(loading.cores)}: a batch would still take about "
-                f"{milliseconds(left_s)}, of which training on it takes {milliseconds(loading.rest_s)}."
-            ),
-            fix=(
-                f"Make this line cheaper. If it gives the same result for a sample each time, do it once, "
+            line_s, left_s = line.share * loading.wait_s, loading.with_workers(loading.best_workers())
+            each = f", {milliseconds(line_s / loading.fact.batch_size)} a sample" if loading.fact.batch_size else ""
+            yield self.finding(
+                severity="note",  # the line may have to be there: a random crop is another one each time
+                confidence=0.85,
+                message=f"The training waits {loading.waits} for data, {line.share:.0%} of it in {told(line.place)}: "
+                f"{milliseconds(line_s)} a batch{each}.",
+                why=f"{loading.named} makes its batches in the training process, and this line is most of that work. "
+                f"Workers alone would not hide it on {cores_in_words(loading.cores)}: a batch would still take "
+                f"about {milliseconds(left_s)}, of which training on it takes {milliseconds(loading.rest_s)}.",
+                fix=f"Make this line cheaper. If it gives the same result for a sample each time, do it once, "
                 "before the training, and keep the results; else look for a faster function, or do it on whole "
                 f"batches. Without it a batch would take about {milliseconds(loading.batch_s - line_s)} "
-                f"instead of {milliseconds(loading.batch_s)}, {gain:.0%} less."
-            ),
-            where=line.place,
-            first_step=1,
-            last_step=loading.time.step,
-            evidence={
-                "line_s": line_s,
-                "wait_s": loading.wait_s,
-                "batch_s": loading.batch_s,
-                "line_share_of_wait": line.share,
-                "expected_gain": gain,
-                "gain_of_workers": loading.gain,
-            },
-        )
+                f"instead of {milliseconds(loading.batch_s)}, {gain:.0%} less.",
+                where=line.place,
+                steps=(1, loading.time.step),
+                evidence={
+                    "line_s": line_s,
+                    "wait_s": loading.wait_s,
+                    "batch_s": loading.batch_s,
+                    "line_share_of_wait": line.share,
+                    "expected_gain": gain,
+                    "gain_of_workers": loading.gain,
+                },
+            )
 
 
 # TD706: a dataset makes a tensor out of lists or arrays again whenever a sample is asked for.
@@ -143,22 +132,15 @@ class SamplesConvertedEachTime(LoadingCheck):
         return self.finding(
             severity=severity,
             confidence=0.9,
-            message=(
-                f"{told(first.line.place)}{also} {'make' if others else 'makes'} a tensor anew whenever a "
-                f"sample is asked for: {milliseconds(line_s)} of the {milliseconds(loading.batch_s)} that a "
-                f"batch takes ({line_s / loading.batch_s:.0%}). {first.what}, the same in every epoch."
-            ),
-            why=(
-                "Reading numbers out of Python objects, or copying an array, into a tensor costs far more than "
-                "indexing a tensor that is there, and is done again for every sample of every epoch."
-            ),
-            fix=(
-                f"Convert once, at the end of `__init__`: {' and '.join(each.once for each in dear)}. Here, write "
-                f"{_instead(dear)}. Expected: {milliseconds(saved_s)} less for each batch, {gain:.0%} of the time."
-            ),
+            message=f"{told(first.line.place)}{also} {'make' if others else 'makes'} a tensor anew whenever a "
+            f"sample is asked for: {milliseconds(line_s)} of the {milliseconds(loading.batch_s)} that a "
+            f"batch takes ({line_s / loading.batch_s:.0%}). {first.what}, the same in every epoch.",
+            why="Reading numbers out of Python objects, or copying an array, into a tensor costs far more than "
+            "indexing a tensor that is there, and is done again for every sample of every epoch.",
+            fix=f"Convert once, at the end of `__init__`: {' and '.join(each.once for each in dear)}. Here, write "
+            f"{_instead(dear)}. Expected: {milliseconds(saved_s)} less for each batch, {gain:.0%} of the time.",
             where=first.line.place,
-            first_step=1,
-            last_step=loading.time.step,
+            steps=(1, loading.time.step),
             evidence={
                 "line_s": line_s,
                 "wait_s": loading.wait_s,
@@ -232,10 +214,35 @@ class BatchesTakenOneSampleAtATime(LoadingCheck):
     def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
         if not self._only_indexes(loading, state):
             return
-        saved_s = self._saved_s(loading)
+        batch_bytes = (loading.fact.batch_size or 0) * sum(held.entry_bytes for held in loading.fact.holds)
+        copied_s = batch_bytes / self.copied_bytes_s * loading.time.stretch
+        saved_s = max(0.0, (1 - self.remains) * loading.computed_s - copied_s)
         severity = severity_of(saved_s / loading.batch_s)
         if severity is not None:
-            yield self._told(loading, saved_s, severity)
+            gain, size = saved_s / loading.batch_s, loading.fact.batch_size
+            then_s = loading.batch_s - saved_s
+            yield self.finding(
+                severity=severity,
+                confidence=0.9,
+                message=f"The training waits {loading.waits} for data that is in memory: {loading.named} takes {size} "
+                f"samples one at a time out of the tensors of `{loading.fact.dataset}` and stacks them again.",
+                why="Indexing one sample and stacking it with the others costs some microseconds each, whatever "
+                "its size. One index with all the numbers of a batch does the same in a single call.",
+                fix="Let the loader ask for whole batches: `DataLoader(data, batch_size=None, "
+                f"sampler=BatchSampler(RandomSampler(data), {size}, drop_last=False))`{at_line(loading.where)}; "
+                f"the dataset is then indexed with a list of {size} numbers. A batch should take about "
+                f"{milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, {gain:.0%} less.",
+                where=loading.where,
+                steps=(1, loading.time.step),
+                evidence={
+                    "wait_s": loading.wait_s,
+                    "batch_s": loading.batch_s,
+                    "expected_batch_s": then_s,
+                    "expected_gain": gain,
+                    "batch_size": float(size or 0),
+                },
+                edit=over_whole_batches(loading.where, loading.fact.shuffle),
+            )
 
     def _only_indexes(self, loading: Loading, state: RunState) -> bool:
         fact = loading.fact
@@ -246,44 +253,6 @@ class BatchesTakenOneSampleAtATime(LoadingCheck):
         if lines is None:
             return False
         return all(_ONLY_INDEXES.fullmatch(line.place.code or "") for line in lines if line.share >= 0.05)
-
-    def _saved_s(self, loading: Loading) -> float:
-        batch_bytes = (loading.fact.batch_size or 0) * sum(held.entry_bytes for held in loading.fact.holds)
-        copied_s = batch_bytes / self.copied_bytes_s * loading.time.stretch
-        return max(0.0, (1 - self.remains) * loading.computed_s - copied_s)
-
-    def _told(self, loading: Loading, saved_s: float, severity: str) -> Finding:
-        gain, size = saved_s / loading.batch_s, loading.fact.batch_size
-        then_s = loading.batch_s - saved_s
-        return self.finding(
-            severity=severity,
-            confidence=0.9,
-            message=(
-                f"The training waits {loading.waits} for data that is in memory: {loading.named} takes {size} "
-                f"samples one at a time out of the tensors of `{loading.fact.dataset}` and stacks them again."
-            ),
-            why=(
-                "Indexing one sample and stacking it with the others costs some microseconds each, whatever "
-                "its size. One index with all the numbers of a batch does the same in a single call."
-            ),
-            fix=(
-                "Let the loader ask for whole batches: `DataLoader(data, batch_size=None, "
-                f"sampler=BatchSampler(RandomSampler(data), {size}, drop_last=False))`{at(loading.where)}; the "
-                f"dataset is then indexed with a list of {size} numbers. A batch should take about "
-                f"{milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, {gain:.0%} less."
-            ),
-            where=loading.where,
-            first_step=1,
-            last_step=loading.time.step,
-            evidence={
-                "wait_s": loading.wait_s,
-                "batch_s": loading.batch_s,
-                "expected_batch_s": then_s,
-                "expected_gain": gain,
-                "batch_size": float(size or 0),
-            },
-            edit=over_whole_batches(loading.where, loading.fact.shuffle),
-        )
 
 
 # A line of a dataset that makes a tensor out of an entry of something it holds.
@@ -300,12 +269,8 @@ class Conversion:
 
 def conversion_in(code: str | None, attributes: frozenset[str]) -> Conversion | None:
     """`torch.tensor(self.rows[i])` -> the call and rows; None unless one of these attributes is converted."""
-    try:
-        tree = ast.parse(code or "")
-    except SyntaxError:  # a part of a longer statement
-        return None
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.Call) or _last_name(node.func) not in _TENSOR:
+    for node in calls_in(code):
+        if called_name(node) not in _TENSOR:
             continue
         for entry in _entries_in(node.args[0]) if node.args else ():
             if (name := _attribute(entry)) in attributes:
@@ -323,14 +288,10 @@ def _entries_in(argument: ast.expr) -> list[ast.Subscript]:
     match argument:
         case ast.Subscript(value=ast.Attribute(value=ast.Name(id="self"))):
             return [argument]
-        case ast.Call(args=[first, *_]) if _last_name(argument.func) in _ARRAY:
+        case ast.Call(args=[first, *_]) if called_name(argument) in _ARRAY:
             return _entries_in(first)
         case ast.List(elts=[element]) | ast.Tuple(elts=[element]):
             return _entries_in(element)
         case ast.Call(func=ast.Attribute(value=value, attr="astype" | "copy" | "tolist")):
             return _entries_in(value)
     return []
-
-
-def _last_name(function: ast.expr) -> str:
-    return ast.unparse(function).rpartition(".")[2]

@@ -104,10 +104,8 @@ class CheckpointEachStep(LineCost):
         edit = every(line, self.steps_between)
         return Advice(
             what="Saving in every step",
-            why=(
-                "The training waits until the whole file is written. What a crash may cost are the steps since "
-                "the last file, and some hundred of them are soon made again."
-            ),
+            why="The training waits until the whole file is written. What a crash may cost are the steps since "
+            "the last file, and some hundred of them are soon made again.",
             fix=f"{rarely(edit, self.steps_between)}, or move it behind the loop, to the end of the epoch.",
             edit=edit,
         )

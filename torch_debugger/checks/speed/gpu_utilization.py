@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.checks.step_time import LEAST_GAIN, each, idle_s, launching_s, milliseconds, plain_s, severity_of
 from torch_debugger.records import Edit, Finding, Place, ProfileFact, Record, RootInput, SyncTime
 
@@ -72,20 +73,15 @@ class DeviceWaitedForEachStep(Check):
         return self.finding(
             severity=severity,
             confidence=0.85,
-            message=(
-                f"`{place.code or worst.op}` waits for the device {often} in each step, for "
-                f"{milliseconds(each(wait_s, record))}, and then the device has nothing to do: that is "
-                f"{milliseconds(each(lost_s, record))} of the {milliseconds(each(plain_s(record), record))} "
-                f"of a step.{others}"
-            ),
-            why=(
-                "The host puts work into the device's queue ahead of time. When it needs a number from there, the "
-                "queue has to run empty first, and what the host does next happens while the device stands still."
-            ),
+            message=f"`{place.code or worst.op}` waits for the device {often} in each step, for "
+            f"{milliseconds(each(wait_s, record))}, and then the device has nothing to do: that is "
+            f"{milliseconds(each(lost_s, record))} of the {milliseconds(each(plain_s(record), record))} "
+            f"of a step.{others}",
+            why="The host puts work into the device's queue ahead of time. When it needs a number from there, the "
+            "queue has to run empty first, and what the host does next happens while the device stands still.",
             fix=f"{_remedy(worst, edit)}. That saves up to {100 * gain:.0f} % of a step.",
             where=place,
-            first_step=record.first_step,
-            last_step=record.first_step + record.steps - 1,
+            steps=(record.first_step, record.first_step + record.steps - 1),
             evidence={
                 "expected_gain": gain,
                 "lost_s": each(lost_s, record),
@@ -126,10 +122,7 @@ def _remedy(sync: SyncTime, edit: Edit | None) -> str:
 def _edit(place: Place) -> Edit | None:
     """total += loss.item() -> total += loss.detach()"""
     found = _ADDED_UP.match(place.code or "")
-    if found is None or place.file is None or place.line is None:
-        return None
-    name = found["name"] or found["given"]
-    return Edit(place.file, place.line, found[0], f"{found['sum']}{name}.detach()")
+    return edit_line(place, f"{found['sum']}{found['name'] or found['given']}.detach()") if found else None
 
 
 # TD732: the device waits for the next tiny kernel most of the time.
@@ -189,24 +182,17 @@ class LaunchBound(Check):
         return self.finding(
             severity=severity,
             confidence=0.85,
-            message=(
-                f"The device works for {milliseconds(each(record.device_busy_s, record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step ({100 * busy:.0f} %) and waits for "
-                f"the host otherwise, which starts {record.kernels / record.steps:.0f} kernels of "
-                f"{1e6 * record.device_busy_s / max(1, record.kernels):.2g} us each."
-            ),
-            why=(
-                "Each op costs the host 5 to 10 us before its kernel runs. Where kernels are shorter than "
-                "that, the device is done before the next one is there."
-            ),
-            fix=(
-                'Write `model = torch.compile(model, mode="reduce-overhead")` before the loop: it joins '
-                "kernels and starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without "
-                f"compiling). A larger batch helps as well. That saves up to {100 * gain:.0f} % of a step."
-            ),
+            message=f"The device works for {milliseconds(each(record.device_busy_s, record))} of the "
+            f"{milliseconds(each(plain_s(record), record))} of a step ({100 * busy:.0f} %) and waits for "
+            f"the host otherwise, which starts {record.kernels / record.steps:.0f} kernels of "
+            f"{1e6 * record.device_busy_s / max(1, record.kernels):.2g} us each.",
+            why="Each op costs the host 5 to 10 us before its kernel runs. Where kernels are shorter than "
+            "that, the device is done before the next one is there.",
+            fix='Write `model = torch.compile(model, mode="reduce-overhead")` before the loop: it joins '
+            "kernels and starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without "
+            f"compiling). A larger batch helps as well. That saves up to {100 * gain:.0f} % of a step.",
             where=self._call or (dearest.place if dearest is not None else Place()),
-            first_step=record.first_step,
-            last_step=record.first_step + record.steps - 1,
+            steps=(record.first_step, record.first_step + record.steps - 1),
             evidence={
                 "expected_gain": gain,
                 "launching_s": each(waited_s, record),
@@ -265,7 +251,28 @@ class SmallBatch(Check):
         times = self._times(busy, record.peak_bytes / max(1, state.speed.device_bytes))
         gain = (1 - 1 / times) * launching_s(record, state.split) / plain_s(record)
         if busy <= self.highest_busy and tiny and roomy and gain >= LEAST_GAIN:
-            yield self._told(record, given, state.speed.device_bytes, times, gain)
+            batch = given.shape[0]
+            busy_s = each(record.device_busy_s, record)
+            yield self.finding(
+                severity="note",
+                confidence=0.75,
+                message=f"With batches of {batch} the device works for {milliseconds(busy_s)} of the "
+                f"{milliseconds(each(plain_s(record), record))} of a step, and "
+                f"{100 * record.peak_bytes / state.speed.device_bytes:.0f} % of its memory were ever used.",
+                why="Starting a step costs the host the same for any batch. As long as the device waits for it, "
+                "more samples in a step take no longer.",
+                fix=f"Try batches of {times * batch}, with a learning rate to match. That saves up to "
+                f"{100 * gain:.0f} % of the time for the same number of samples.",
+                where=given.call,
+                steps=(record.first_step, record.first_step + record.steps - 1),
+                evidence={
+                    "expected_gain": gain,
+                    "batch": float(batch),
+                    "device_busy_s": busy_s,
+                    "step_s": each(plain_s(record), record),
+                    "peak_bytes_of_device": float(record.peak_bytes),
+                },
+            )
 
     def _times(self, busy: float, full: float) -> int:
         """A power of two that neither the device's time nor half of its memory forbids."""
@@ -273,34 +280,3 @@ class SmallBatch(Check):
         while 2 * times <= self.most_times and 2 * times * busy <= 1 and 2 * times * full <= 0.5:
             times *= 2
         return times
-
-    def _told(self, record: ProfileFact, given: RootInput, device_bytes: int, times: int, gain: float) -> Finding:
-        batch = given.shape[0]
-        busy_s = each(record.device_busy_s, record)
-        return self.finding(
-            severity="note",
-            confidence=0.75,
-            message=(
-                f"With batches of {batch} the device works for {milliseconds(busy_s)} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step, and "
-                f"{100 * record.peak_bytes / device_bytes:.0f} % of its memory were ever used."
-            ),
-            why=(
-                "Starting a step costs the host the same for any batch. As long as the device waits for it, "
-                "more samples in a step take no longer."
-            ),
-            fix=(
-                f"Try batches of {times * batch}, with a learning rate to match. That saves up to "
-                f"{100 * gain:.0f} % of the time for the same number of samples."
-            ),
-            where=given.call,
-            first_step=record.first_step,
-            last_step=record.first_step + record.steps - 1,
-            evidence={
-                "expected_gain": gain,
-                "batch": float(batch),
-                "device_busy_s": busy_s,
-                "step_s": each(plain_s(record), record),
-                "peak_bytes_of_device": float(record.peak_bytes),
-            },
-        )

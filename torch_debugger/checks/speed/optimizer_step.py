@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from typing import ClassVar
 
 from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.call_edits import with_keyword
+from torch_debugger.checks.call_edits import edit_line, with_keyword
 from torch_debugger.checks.step_time import (
     LEAST_GAIN,
     Advice,
@@ -67,33 +67,27 @@ class OptimizerNotFused(Check):
         severity = severity_of(gain)
         if severity is not None:
             self._reported = True
-            yield self._told(state, optimizers[0], severity, gain)
+            optimizer = optimizers[0]
+            update_s, step_s = state.split.per_step_s("optimizer"), state.split.total_s / state.split.steps
+            edit = with_keyword(optimizer.place, optimizer.kind, "fused", "True")
+            change = f"Write `{edit.after}`" if edit is not None else f"Give `{optimizer.kind}` `fused=True`"
+            yield self.finding(
+                severity=severity,
+                confidence=0.8,
+                message=f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of a "
+                f"step on the GPU ({100 * update_s / step_s:.0f} %), and {optimizer.kind} was not made with "
+                "`fused=True`.",
+                why="Without it an update is a dozen kernels, each of which reads and writes all parameters or "
+                "their averages once more. Fused, it is one that does everything on the way.",
+                fix=f"{change}. That saves about {100 * gain:.0f} % of a step.",
+                where=optimizer.place,
+                steps=(1, state.step),
+                evidence={"expected_gain": gain, "optimizer_s": update_s, "step_s": step_s},
+                edit=edit,
+            )
 
     def _can_be_fused(self, optimizer: OptimizerFact) -> bool:
         return optimizer.kind in self.kinds and optimizer.form in self.saved
-
-    def _told(self, state: RunState, optimizer: OptimizerFact, severity: str, gain: float) -> Finding:
-        update_s, step_s = state.split.per_step_s("optimizer"), state.split.total_s / state.split.steps
-        edit = with_keyword(optimizer.place, optimizer.kind, "fused", "True")
-        change = f"Write `{edit.after}`" if edit is not None else f"Give `{optimizer.kind}` `fused=True`"
-        return self.finding(
-            severity=severity,
-            confidence=0.8,
-            message=(
-                f"`{optimizer.name}.step()` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of a step on "
-                f"the GPU ({100 * update_s / step_s:.0f} %), and {optimizer.kind} was not made with `fused=True`."
-            ),
-            why=(
-                "Without it an update is a dozen kernels, each of which reads and writes all parameters or "
-                "their averages once more. Fused, it is one that does everything on the way."
-            ),
-            fix=f"{change}. That saves about {100 * gain:.0f} % of a step.",
-            where=optimizer.place,
-            first_step=1,
-            last_step=state.step,
-            evidence={"expected_gain": gain, "optimizer_s": update_s, "step_s": step_s},
-            edit=edit,
-        )
 
 
 # TD718: an update that goes through many parameters one after the other, though one kernel could do it.
@@ -179,18 +173,13 @@ class ParametersUpdatedOneByOne(Check):
         return self.finding(
             severity="note",  # most scripts leave this out, and small models on a CPU are healthy without it
             confidence=0.9,
-            message=(
-                f"The update of `{optimizer.name}` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of "
-                f"each step: it goes through {count} parameters one by one, with several ops for each."
-            ),
-            why=(
-                f"Without `fused=True`, {optimizer.kind} on the CPU runs several ops for every parameter, "
-                "and each of them reads and writes the whole parameter anew."
-            ),
+            message=f"The update of `{optimizer.name}` takes {milliseconds(update_s)} of the {milliseconds(step_s)} of "
+            f"each step: it goes through {count} parameters one by one, with several ops for each.",
+            why=f"Without `fused=True`, {optimizer.kind} on the CPU runs several ops for every parameter, "
+            "and each of them reads and writes the whole parameter anew.",
             fix=f"{where}: one kernel then updates all {count} parameters. {expected(gain, step_s)}",
             where=optimizer.place,
-            first_step=optimizer.step,
-            last_step=state.step,
+            steps=(optimizer.step, state.step),
             evidence={"expected_gain": gain, "optimizer_s": update_s, "step_s": step_s, "parameters": float(count)},
             edit=edit,
         )
@@ -236,10 +225,8 @@ class GradientsZeroedNotDropped(LineCost):
         by_hand = f"Call `{next(iter(state.optimizers), 'optimizer')}.zero_grad()` instead"
         return Advice(
             what="Filling gradients with zeros",
-            why=(
-                "Zeros are written over all gradients, and the backward reads them again to add to them. Where "
-                "there is no gradient it stores its own, and neither is needed."
-            ),
+            why="Zeros are written over all gradients, and the backward reads them again to add to them. Where "
+            "there is no gradient it stores its own, and neither is needed.",
             fix=(f"Write `{edit.after}`" if edit else by_hand) + ": it lets the gradients go.",
             edit=edit,
         )
@@ -247,7 +234,4 @@ class GradientsZeroedNotDropped(LineCost):
 
 def _dropped(place: Place) -> Edit | None:
     code = place.code or ""
-    if place.file is None or place.line is None or not _KEEPS.search(code):
-        return None
-    after = _KEEPS.sub("", code).replace("(, ", "(")
-    return Edit(place.file, place.line, code, after)
+    return edit_line(place, _KEEPS.sub("", code).replace("(, ", "(")) if _KEEPS.search(code) else None

@@ -155,7 +155,28 @@ class StepsGetSlower(Check):
             return
         self._line = self._line or self._grown_line()
         if self._line or ends:
-            yield self._found(part, medians, marks, state)
+            line = self._line
+            request = None if self._asked else Request(self.profiled_steps, reason=self.name, profile=True)
+            self._asked = True
+            at = f", most of all at `{line.code}`" if line.code else ""
+            first, last = medians[0], medians[-1]
+            yield self.finding(
+                severity="warning",
+                confidence=0.85 if line.line else 0.6,
+                message=f"Steps take longer and longer: {milliseconds(first)} at the start, {milliseconds(last)} at "
+                f"step {state.step}, with inputs of the same sizes. What grows is {_WORDS[part]}{at}.",
+                why=_why(part),
+                fix=_fix(part, line),
+                where=line,
+                steps=(max(1, marks[0].steps), state.step),
+                evidence={
+                    "expected_gain": 1.0 - first / last,
+                    "first_quarter_s": first,
+                    "last_quarter_s": last,
+                    "rise": last / first,
+                },
+                request=request,
+            )
 
     def _rises(self, values: list[float]) -> bool:
         """A first quarter in which all the time went by in line for a core says nothing."""
@@ -194,33 +215,6 @@ class StepsGetSlower(Check):
             new = (line.samples - old) / max(1, later.step - earlier.step)
             grown.append((new - old / max(1, earlier.step), line.place))
         return max(grown, key=lambda each: each[0], default=(0.0, self._profiled))[1]
-
-    def _found(self, part: str, medians: list[float], marks: list[_Mark], state: RunState) -> Finding:
-        line = self._line
-        request = None if self._asked else Request(self.profiled_steps, reason=self.name, profile=True)
-        self._asked = True
-        at = f", most of all at `{line.code}`" if line.code else ""
-        first, last = medians[0], medians[-1]
-        return self.finding(
-            severity="warning",
-            confidence=0.85 if line.line else 0.6,
-            message=(
-                f"Steps take longer and longer: {milliseconds(first)} at the start, {milliseconds(last)} at "
-                f"step {state.step}, with inputs of the same sizes. What grows is {_WORDS[part]}{at}."
-            ),
-            why=_why(part),
-            fix=_fix(part, line),
-            where=line,
-            first_step=max(1, marks[0].steps),
-            last_step=state.step,
-            evidence={
-                "expected_gain": 1.0 - first / last,
-                "first_quarter_s": first,
-                "last_quarter_s": last,
-                "rise": last / first,
-            },
-            request=request,
-        )
 
 
 def _why(part: str) -> str:
@@ -358,19 +352,14 @@ class TensorsPileUp(Check):
         yield self.finding(
             severity=severity,
             confidence=0.9,
-            message=(
-                f"`{held.name}` holds {held.count:,} tensors of {bytes_text(held.size_bytes)} on {device}, "
-                f"{100 * share:.0f} % of all that is in use, and gets {bytes_text(int(a_step))} more with "
-                f"every step: {passes} passes over the data have ended and none of it was let go."
-            ),
-            why=(
-                "A tensor stays in memory as long as any container holds it. What one step adds is small; "
-                "after enough steps it is all the memory there is."
-            ),
+            message=f"`{held.name}` holds {held.count:,} tensors of {bytes_text(held.size_bytes)} on {device}, "
+            f"{100 * share:.0f} % of all that is in use, and gets {bytes_text(int(a_step))} more with "
+            f"every step: {passes} passes over the data have ended and none of it was let go.",
+            why="A tensor stays in memory as long as any container holds it. What one step adds is small; "
+            "after enough steps it is all the memory there is.",
             fix=self._fix(held, last.look.device, a_step),
             where=held.place,
-            first_step=held.since,
-            last_step=last.look.step,
+            steps=(held.since, last.look.step),
             evidence={
                 "variable": held.name,
                 "bytes": float(held.size_bytes),

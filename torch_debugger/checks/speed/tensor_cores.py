@@ -50,38 +50,29 @@ class NoAutocast(Check):
         gain = self.saved * full_s / plain_s(record)
         most = full_s >= max(self.least_share * plain_s(record), self.least_of_products * all_s)
         if found and most and gain >= LEAST_GAIN:
-            yield self._judge(record, found, gain)
+            yield self.finding(
+                severity="note",
+                confidence=0.7,
+                message=f"{milliseconds(each(device_s(found), record))} of the "
+                f"{milliseconds(each(plain_s(record), record))} of a step are matrix products and convolutions in "
+                "float32, and nothing runs under autocast.",
+                why="Tensor cores do twice as many products of bfloat16 as of TF32 numbers in the same time, and "
+                "activations take half of the memory.",
+                fix='Put the forward and the loss under `with torch.autocast("cuda", dtype=torch.bfloat16):` '
+                f"(backward stays outside, no GradScaler is needed). That saves about {100 * gain:.0f} % of a "
+                "step; see that the loss falls as before.",
+                where=dearest_line(found),
+                steps=(record.first_step, record.first_step + record.steps - 1),
+                evidence={
+                    "expected_gain": gain,
+                    "float32_products_s": each(device_s(found), record),
+                    "step_s": each(plain_s(record), record),
+                },
+            )
 
     def _is_large(self, product: ProductTime, speed: SpeedSettings) -> bool:
         on = speed.tf32_cudnn if product.is_convolution else speed.tf32_matmul
         return product.dtype == "float32" and on and product.device_s >= self.least_product_s * product.calls
-
-    def _judge(self, record: ProfileFact, found: list[ProductTime], gain: float) -> Finding:
-        return self.finding(
-            severity="note",
-            confidence=0.7,
-            message=(
-                f"{milliseconds(each(device_s(found), record))} of the {milliseconds(each(plain_s(record), record))} "
-                "of a step are matrix products and convolutions in float32, and nothing runs under autocast."
-            ),
-            why=(
-                "Tensor cores do twice as many products of bfloat16 as of TF32 numbers in the same time, and "
-                "activations take half of the memory."
-            ),
-            fix=(
-                'Put the forward and the loss under `with torch.autocast("cuda", dtype=torch.bfloat16):` '
-                f"(backward stays outside, no GradScaler is needed). That saves about {100 * gain:.0f} % of a step; "
-                "see that the loss falls as before."
-            ),
-            where=dearest_line(found),
-            first_step=record.first_step,
-            last_step=record.first_step + record.steps - 1,
-            evidence={
-                "expected_gain": gain,
-                "float32_products_s": each(device_s(found), record),
-                "step_s": each(plain_s(record), record),
-            },
-        )
 
 
 # TD733: matrix products in full float32 on a device that has tensor cores for them.
@@ -141,23 +132,16 @@ class Tf32Off(Check):
         return self.finding(
             severity=severity,
             confidence=0.9,
-            message=(
-                f"{milliseconds(each(device_s(found), record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step are {what} in full float32: TF32 "
-                f"is off, so the tensor cores of the {speed.device_name} stand still."
-            ),
-            why=(
-                "Tensor cores take float32 numbers too if they may round them to 10 bits behind the point "
-                "(TF32). Torch does not let them by default, because a few programs need all 23."
-            ),
-            fix=(
-                f"Write `{switch}` at the start of the script. That saves about {100 * gain:.0f} % of a "
-                "step; bfloat16 by "
-                '`torch.autocast("cuda", dtype=torch.bfloat16)` saves more.'
-            ),
+            message=f"{milliseconds(each(device_s(found), record))} of the "
+            f"{milliseconds(each(plain_s(record), record))} of a step are {what} in full float32: TF32 "
+            f"is off, so the tensor cores of the {speed.device_name} stand still.",
+            why="Tensor cores take float32 numbers too if they may round them to 10 bits behind the point "
+            "(TF32). Torch does not let them by default, because a few programs need all 23.",
+            fix=f"Write `{switch}` at the start of the script. That saves about {100 * gain:.0f} % of a "
+            "step; bfloat16 by "
+            '`torch.autocast("cuda", dtype=torch.bfloat16)` saves more.',
             where=dearest_line(found),
-            first_step=record.first_step,
-            last_step=record.first_step + record.steps - 1,
+            steps=(record.first_step, record.first_step + record.steps - 1),
             evidence={
                 "expected_gain": gain,
                 "saved_s": each(saved_s, record),
@@ -211,7 +195,29 @@ class SizesNotMultipleOf8(Check):
         gain = saved * device_s(products) / plain_s(record)
         severity = severity_of(gain)
         if severity is not None:
-            yield self._judge(record, state, size, products, severity, gain)
+            owner = _owner(state, size)
+            module = state.module(owner.path.rpartition(".")[0]) if owner is not None else None
+            better = -(-size // 64) * 64
+            whose = f" of `{owner.path}`" if owner is not None else ""
+            yield self.finding(
+                severity=severity,
+                confidence=0.8,
+                message=f"The size {size}{whose} is no multiple of 8: its products in {products[0].dtype} take "
+                f"{milliseconds(each(device_s(products), record))} of the "
+                f"{milliseconds(each(plain_s(record), record))} of a step.",
+                why="Tensor cores read rows in pieces of 16 bytes, which are 8 numbers in half precision. Rows "
+                "that do not begin at such a piece are read by slower kernels.",
+                fix=f"Make it {better} instead of {size}: what is added is not used. "
+                f"That saves about {100 * gain:.0f} % of a step.",
+                where=module.place if module is not None and module.place else dearest_line(products),
+                steps=(record.first_step, record.first_step + record.steps - 1),
+                evidence={
+                    "expected_gain": gain,
+                    "size": float(size),
+                    "products_s": each(device_s(products), record),
+                    "step_s": each(plain_s(record), record),
+                },
+            )
 
     def _is_large(self, product: ProductTime) -> bool:
         half = product.dtype in ("float16", "bfloat16")
@@ -219,38 +225,6 @@ class SizesNotMultipleOf8(Check):
 
     def _is_odd(self, size: int) -> bool:
         return size % 8 != 0 and size >= self.least_size
-
-    def _judge(
-        self, record: ProfileFact, state: RunState, size: int, products: list[ProductTime], severity: str, gain: float
-    ) -> Finding:
-        owner = _owner(state, size)
-        module = state.module(owner.path.rpartition(".")[0]) if owner is not None else None
-        better = -(-size // 64) * 64
-        whose = f" of `{owner.path}`" if owner is not None else ""
-        return self.finding(
-            severity=severity,
-            confidence=0.8,
-            message=(
-                f"The size {size}{whose} is no multiple of 8: its products in {products[0].dtype} take "
-                f"{milliseconds(each(device_s(products), record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step."
-            ),
-            why=(
-                "Tensor cores read rows in pieces of 16 bytes, which are 8 numbers in half precision. Rows "
-                "that do not begin at such a piece are read by slower kernels."
-            ),
-            fix=f"Make it {better} instead of {size}: what is added is not used. "
-            f"That saves about {100 * gain:.0f} % of a step.",
-            where=module.place if module is not None and module.place else dearest_line(products),
-            first_step=record.first_step,
-            last_step=record.first_step + record.steps - 1,
-            evidence={
-                "expected_gain": gain,
-                "size": float(size),
-                "products_s": each(device_s(products), record),
-                "step_s": each(plain_s(record), record),
-            },
-        )
 
 
 def _owner(state: RunState, size: int) -> ParameterFact | None:
@@ -305,36 +279,27 @@ class ConvsNotChannelsLast(Check):
             return
         severity = severity_of(self._gain(record))
         if severity is not None:
-            yield self._judge(record, severity)
+            gain = self._gain(record)
+            convolutions = [product for product in record.products if product.is_convolution]
+            yield self.finding(
+                severity=severity,
+                confidence=0.9,
+                message=f"{milliseconds(each(record.layout_s, record))} of the "
+                f"{milliseconds(each(plain_s(record), record))} of a step the device only puts the tensors of "
+                "convolutions into another order and back (nchwToNhwc).",
+                why="Tensor cores want the channels of one pixel side by side. Tensors in the usual order, one "
+                "plane for each channel, are turned round before such a convolution and back behind it.",
+                fix="Write `model = model.to(memory_format=torch.channels_last)` before the optimizer is made, "
+                "and bring images to the device with `x.to(device, memory_format=torch.channels_last)`. That "
+                f"saves about {100 * gain:.0f} % of a step.",
+                where=dearest_line(convolutions),
+                steps=(record.first_step, record.first_step + record.steps - 1),
+                evidence={
+                    "expected_gain": gain,
+                    "layout_s": each(record.layout_s, record),
+                    "step_s": each(plain_s(record), record),
+                },
+            )
 
     def _gain(self, record: ProfileFact) -> float:
         return min(1.0, self.saved * record.layout_s / plain_s(record))
-
-    def _judge(self, record: ProfileFact, severity: str) -> Finding:
-        gain = self._gain(record)
-        convolutions = [product for product in record.products if product.is_convolution]
-        return self.finding(
-            severity=severity,
-            confidence=0.9,
-            message=(
-                f"{milliseconds(each(record.layout_s, record))} of the {milliseconds(each(plain_s(record), record))} "
-                "of a step the device only puts the tensors of convolutions into another order and back (nchwToNhwc)."
-            ),
-            why=(
-                "Tensor cores want the channels of one pixel side by side. Tensors in the usual order, one "
-                "plane for each channel, are turned round before such a convolution and back behind it."
-            ),
-            fix=(
-                "Write `model = model.to(memory_format=torch.channels_last)` before the optimizer is made, "
-                "and bring images to the device with `x.to(device, memory_format=torch.channels_last)`. That "
-                f"saves about {100 * gain:.0f} % of a step."
-            ),
-            where=dearest_line(convolutions),
-            first_step=record.first_step,
-            last_step=record.first_step + record.steps - 1,
-            evidence={
-                "expected_gain": gain,
-                "layout_s": each(record.layout_s, record),
-                "step_s": each(plain_s(record), record),
-            },
-        )

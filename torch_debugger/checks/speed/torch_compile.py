@@ -82,22 +82,15 @@ class GraphBreaks(Check):
         return self.finding(
             severity="note",
             confidence=0.8,
-            message=(
-                f"torch.compile {done} at `{place.code or f'line {place.line}'}`{because}. {took} "
-                f"{milliseconds(spent_s)} of the {milliseconds(self._elapsed_s)} so far."
-            ),
-            why=(
-                "Compiled code cannot do what such a line does: it computes up to there, goes back to "
-                "Python, and goes on in another piece of compiled code. Nothing is fused across the cut."
-            ),
-            fix=(
-                "Take the line out of the compiled function: give back the value and look at it outside, every 50 "
-                "steps; choose with `torch.where` rather than `if`. `torch.compile(..., fullgraph=True)` stops at the "
-                f"first such line. That saves {100 * gain:.0f} % of the time so far."
-            ),
+            message=f"torch.compile {done} at `{place.code or f'line {place.line}'}`{because}. {took} "
+            f"{milliseconds(spent_s)} of the {milliseconds(self._elapsed_s)} so far.",
+            why="Compiled code cannot do what such a line does: it computes up to there, goes back to "
+            "Python, and goes on in another piece of compiled code. Nothing is fused across the cut.",
+            fix="Take the line out of the compiled function: give back the value and look at it outside, every 50 "
+            "steps; choose with `torch.where` rather than `if`. `torch.compile(..., fullgraph=True)` stops at the "
+            f"first such line. That saves {100 * gain:.0f} % of the time so far.",
             where=place,
-            first_step=min(each.step for each in cuts),
-            last_step=state.step,
+            steps=(min(each.step for each in cuts), state.step),
             evidence={
                 "expected_gain": gain,
                 "compiling_s": spent_s,
@@ -176,18 +169,13 @@ class RecompilesEachStep(Check):
         return self.finding(
             severity=severity,
             confidence=0.9,
-            message=(
-                f"torch.compile has compiled `{first.function}` {times} times by step {last.step}, the last "
-                f"{times - self.needed} for {milliseconds(spent_s)}, because `{reason}` no longer held.{end}"
-            ),
-            why=(
-                "Compiled code holds under the conditions that it was compiled for. A plain number that a function "
-                "reads is one of them, so a number that changes with every call asks for new code each time."
-            ),
+            message=f"torch.compile has compiled `{first.function}` {times} times by step {last.step}, the last "
+            f"{times - self.needed} for {milliseconds(spent_s)}, because `{reason}` no longer held.{end}",
+            why="Compiled code holds under the conditions that it was compiled for. A plain number that a function "
+            "reads is one of them, so a number that changes with every call asks for new code each time.",
             fix=f"{_remedy(reason, where)} That saves {100 * gain:.0f} % of the time so far.",
             where=where,
-            first_step=first.step,
-            last_step=max(last.step, state.step),
+            steps=(first.step, max(last.step, state.step)),
             evidence={
                 "expected_gain": gain,
                 "compiling_s": spent_s,

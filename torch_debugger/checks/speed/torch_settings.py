@@ -7,8 +7,9 @@ import re
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.checks.step_time import LEAST_GAIN, expected, milliseconds, severity_of, share_below, step_s
-from torch_debugger.records import CostFact, Edit, Finding, Place, Record, SampledStacks, SpeedSettings
+from torch_debugger.records import CostFact, Edit, Finding, Place, Record, SampledStacks
 
 
 class AnomalyModeLeftOn(Check):
@@ -62,43 +63,33 @@ class AnomalyModeLeftOn(Check):
         gain = noted + (self.searching * state.split.share("backward") if is_on else 0.0)
         severity = severity_of(gain)
         if severity is not None:
-            yield self._found(gain, noted, severity, state)
+            place, whole_s = _where(state), step_s(state)
+            edit = _deleted(place)
+            yield self.finding(
+                severity=severity,
+                confidence=0.93,
+                message=f"Anomaly mode takes at least {milliseconds(gain * whole_s)} of the {milliseconds(whole_s)} of "
+                f"each step, and there is no anomaly: all {len(state.losses.points)} losses seen are finite.",
+                why="In anomaly mode torch writes down the whole Python stack for every op of the forward, and "
+                "looks for NaN in what every op of the backward returns.",
+                fix=f"{'Delete the line' if edit else 'Switch anomaly mode off'} until there is a NaN to be found; "
+                f"`torch-debugger run` names its op and line without it. {expected(gain, whole_s)}",
+                where=place,
+                steps=(1, state.step),
+                evidence={
+                    "expected_gain": gain,
+                    "noting_stacks_s": noted * whole_s,
+                    "backward_s": state.split.per_step_s("backward"),
+                    "step_s": whole_s,
+                },
+                edit=edit,
+            )
 
     def _noted_since_the_first_look(self) -> float:
         if len(self._looks) < 2:
             return 0.0
         (before, noted_before), (samples, noted) = self._looks[0], self._looks[-1]
         return (noted - noted_before) / (samples - before) if samples - before >= self.least_samples else 0.0
-
-    def _found(self, gain: float, noted: float, severity: str, state: RunState) -> Finding:
-        place, whole_s = _where(state), step_s(state)
-        edit = _deleted(place)
-        return self.finding(
-            severity=severity,
-            confidence=0.93,
-            message=(
-                f"Anomaly mode takes at least {milliseconds(gain * whole_s)} of the {milliseconds(whole_s)} of "
-                f"each step, and there is no anomaly: all {len(state.losses.points)} losses seen are finite."
-            ),
-            why=(
-                "In anomaly mode torch writes down the whole Python stack for every op of the forward, and "
-                "looks for NaN in what every op of the backward returns."
-            ),
-            fix=(
-                f"{'Delete the line' if edit else 'Switch anomaly mode off'} until there is a NaN to be found; "
-                f"`torch-debugger run` names its op and line without it. {expected(gain, whole_s)}"
-            ),
-            where=place,
-            first_step=1,
-            last_step=state.step,
-            evidence={
-                "expected_gain": gain,
-                "noting_stacks_s": noted * whole_s,
-                "backward_s": state.split.per_step_s("backward"),
-                "step_s": whole_s,
-            },
-            edit=edit,
-        )
 
 
 def _where(state: RunState) -> Place:
@@ -111,9 +102,7 @@ def _deleted(place: Place) -> Edit | None:
     """Where the line does nothing else."""
     code = place.code or ""
     stands_alone = code.endswith("set_detect_anomaly(True)") and "=" not in code
-    if not stands_alone or place.file is None or place.line is None:
-        return None
-    return Edit(place.file, place.line, code, "")
+    return edit_line(place, "") if stands_alone else None
 
 
 # TD704: torch computes with more threads than there are cores.
@@ -157,38 +146,26 @@ class ThreadsOversubscribed(Check):
             return
         gain = self.saved * state.split.share(*self.computing)
         if speed.threads > speed.cores and gain >= LEAST_GAIN:
-            yield self._found(speed, gain, state)
-
-    def _found(self, speed: SpeedSettings, gain: float, state: RunState) -> Finding:
-        cores = "one core" if speed.cores == 1 else f"{speed.cores} cores"
-        edit = _with_threads(speed.threads_at, speed.cores)
-        instead = f"Write `{edit.after}`" if edit else f"Write `torch.set_num_threads({speed.cores})` at the start"
-        return self.finding(
-            severity="warning" if speed.threads >= self.warned_at * speed.cores else "note",
-            confidence=0.9,
-            message=(
-                f"Torch computes with {speed.threads} threads, and this process may use {cores}: in every op "
-                "the threads stand in line for them and wait for each other."
-            ),
-            why=(
-                "An op is over when its last thread is. With more threads than cores some of them only begin "
+            cores = "one core" if speed.cores == 1 else f"{speed.cores} cores"
+            edit = _with_threads(speed.threads_at, speed.cores)
+            instead = f"Write `{edit.after}`" if edit else f"Write `torch.set_num_threads({speed.cores})` at the start"
+            yield self.finding(
+                severity="warning" if speed.threads >= self.warned_at * speed.cores else "note",
+                confidence=0.9,
+                message=f"Torch computes with {speed.threads} threads, and this process may use {cores}: in every op "
+                "the threads stand in line for them and wait for each other.",
+                why="An op is over when its last thread is. With more threads than cores some of them only begin "
                 "when others are through, and the rest spin meanwhile. Torch counts the cores of the machine; "
-                "a container or a batch system may give it fewer."
-            ),
-            fix=(
-                f"{instead} (or start the script with OMP_NUM_THREADS={speed.cores}). Expected to save at "
-                f"least {100 * gain:.0f} % of each step, and more with small ops."
-            ),
-            where=speed.threads_at,
-            first_step=1,
-            last_step=state.step,
-            evidence={"expected_gain": gain, "threads": float(speed.threads), "cores": float(speed.cores)},
-            edit=edit,
-        )
+                "a container or a batch system may give it fewer.",
+                fix=f"{instead} (or start the script with OMP_NUM_THREADS={speed.cores}). Expected to save at "
+                f"least {100 * gain:.0f} % of each step, and more with small ops.",
+                where=speed.threads_at,
+                steps=(1, state.step),
+                evidence={"expected_gain": gain, "threads": float(speed.threads), "cores": float(speed.cores)},
+                edit=edit,
+            )
 
 
 def _with_threads(place: Place, cores: int) -> Edit | None:
     code = place.code or ""
-    if not _CALL.search(code) or not place.file or not place.line:
-        return None
-    return Edit(place.file, place.line, code, _CALL.sub(f"set_num_threads({cores})", code, count=1))
+    return edit_line(place, _CALL.sub(f"set_num_threads({cores})", code, count=1)) if _CALL.search(code) else None

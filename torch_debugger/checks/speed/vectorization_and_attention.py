@@ -79,7 +79,27 @@ class RowsComputedOneByOne(Check):
         gain = saved * (share + self._of_backward(loop, share, state))
         loop_s, severity = share * step_s(state), severity_of(gain)
         if severity and loop_s >= self.least_loop_s and loop_s <= self.longest_pass_s * loop.passes:
-            yield self._told(loop, loop_s, gain, severity, state)
+            first, whole_s = loop.taken[0], step_s(state)
+            again = ", and as much again in the backward" if loop.is_differentiated else ""
+            yield self.finding(
+                severity=severity,
+                confidence=0.85,
+                message=f"A Python loop over the {first.shape[first.dim]} {_rows(first)} of `{first.name}` takes "
+                f"{milliseconds(loop_s)} of the {milliseconds(whole_s)} of each step: `{loop.place.code}` "
+                f"makes {loop.passes} passes, each with {_numbers_in_row(first)} numbers of `{first.name}`.",
+                why=f"Calling an op costs some microseconds, however few numbers it works on{again}. "
+                "No pass needs the result of another one, so one call can do all of them.",
+                fix=f"{_how(loop)} {expected(gain, whole_s)}",
+                where=loop.place,
+                steps=(1, state.step),
+                evidence={
+                    "expected_gain": gain,
+                    "loop_s": loop_s,
+                    "step_s": whole_s,
+                    "passes": float(loop.passes),
+                    "numbers_in_a_row": float(_numbers_in_row(first)),
+                },
+            )
 
     def _of_backward(self, loop: RowPasses, share: float, state: RunState) -> float:
         """The share of a step that the backward of the loop takes."""
@@ -91,34 +111,6 @@ class RowsComputedOneByOne(Check):
     def _is_of_tiny_rows(self, loop: RowPasses) -> bool:
         rows = [_numbers_in_row(each) for each in loop.taken]
         return loop.passes >= self.least_passes and bool(rows) and max(rows) <= self.largest_row
-
-    def _told(self, loop: RowPasses, loop_s: float, gain: float, severity: str, state: RunState) -> Finding:
-        first, whole_s = loop.taken[0], step_s(state)
-        again = ", and as much again in the backward" if loop.is_differentiated else ""
-        return self.finding(
-            severity=severity,
-            confidence=0.85,
-            message=(
-                f"A Python loop over the {first.shape[first.dim]} {_rows(first)} of `{first.name}` takes "
-                f"{milliseconds(loop_s)} of the {milliseconds(whole_s)} of each step: `{loop.place.code}` "
-                f"makes {loop.passes} passes, each with {_numbers_in_row(first)} numbers of `{first.name}`."
-            ),
-            why=(
-                f"Calling an op costs some microseconds, however few numbers it works on{again}. "
-                "No pass needs the result of another one, so one call can do all of them."
-            ),
-            fix=f"{_how(loop)} {expected(gain, whole_s)}",
-            where=loop.place,
-            first_step=1,
-            last_step=state.step,
-            evidence={
-                "expected_gain": gain,
-                "loop_s": loop_s,
-                "step_s": whole_s,
-                "passes": float(loop.passes),
-                "numbers_in_a_row": float(_numbers_in_row(first)),
-            },
-        )
 
 
 def _is_in(loop: RowPasses, place: Place) -> bool:
@@ -200,41 +192,31 @@ class AttentionByHand(Check):
         gain = most.kept_bytes / max(self._in_use, most.kept_bytes)
         severity = severity_of(gain)
         if severity is not None:
-            yield self._told(most, gain, severity, state)
+            rows, columns = most.shape[-2:]
+            times = f"{most.count} such squares are" if most.count > 1 else "it is"
+            yield self.finding(
+                severity=severity,
+                confidence=0.85,
+                message=f"Attention is computed by hand, with weights for {rows} x {columns} pairs of places in a "
+                f"tensor of {list(most.shape)}: {times} kept for the backward, "
+                f"{bytes_text(most.kept_bytes)} or {100 * gain:.0f} % of all memory in use by then.",
+                why="The scores, their softmax and what dropout leaves of it are tensors of their own, each as "
+                "large as the square of the sequence's length, and autograd keeps what backward needs of them.",
+                fix=f"{_instead(most)} It computes the same block by block and keeps none of them. Expected to save "
+                f"{bytes_text(most.kept_bytes)}, {100 * gain:.0f} % of the memory in use before the backward.",
+                where=most.place,
+                steps=(most.step, state.step),
+                evidence={
+                    "expected_gain": gain,
+                    "kept_bytes": float(most.kept_bytes),
+                    "bytes_in_use": float(self._in_use),
+                    "length": float(columns),
+                    "attentions": float(most.count),
+                },
+            )
 
     def _has_kernel(self, seen: Seen, state: RunState) -> bool:
         return state.speed is not None and (state.speed.device != "cpu" or not seen.has_dropout)
-
-    def _told(self, seen: Seen, gain: float, severity: str, state: RunState) -> Finding:
-        rows, columns = seen.shape[-2:]
-        times = f"{seen.count} such squares are" if seen.count > 1 else "it is"
-        return self.finding(
-            severity=severity,
-            confidence=0.85,
-            message=(
-                f"Attention is computed by hand, with weights for {rows} x {columns} pairs of places in a "
-                f"tensor of {list(seen.shape)}: {times} kept for the backward, "
-                f"{bytes_text(seen.kept_bytes)} or {100 * gain:.0f} % of all memory in use by then."
-            ),
-            why=(
-                "The scores, their softmax and what dropout leaves of it are tensors of their own, each as "
-                "large as the square of the sequence's length, and autograd keeps what backward needs of them."
-            ),
-            fix=(
-                f"{_instead(seen)} It computes the same block by block and keeps none of them. Expected to save "
-                f"{bytes_text(seen.kept_bytes)}, {100 * gain:.0f} % of the memory in use before the backward."
-            ),
-            where=seen.place,
-            first_step=seen.step,
-            last_step=state.step,
-            evidence={
-                "expected_gain": gain,
-                "kept_bytes": float(seen.kept_bytes),
-                "bytes_in_use": float(self._in_use),
-                "length": float(columns),
-                "attentions": float(seen.count),
-            },
-        )
 
 
 def _instead(seen: Seen) -> str:

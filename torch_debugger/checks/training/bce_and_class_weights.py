@@ -6,9 +6,9 @@ import math
 import statistics
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, op_of
-from torch_debugger.checks.loss_graph import LossGraphCheck, at, line_of, operands, origin, output_activation
-from torch_debugger.records import ClassTargets, Comparison, Finding, GraphNode, LossGraph, Place, Record, Spread
+from torch_debugger.checks.base import Check, RunState, at_line, op_of
+from torch_debugger.checks.loss_graph import LossGraphCheck, fed_by, line_of, output_activation
+from torch_debugger.records import ClassTargets, Comparison, Finding, LossGraph, Place, Record, Spread
 
 
 class SigmoidBeforeBceWithLogits(LossGraphCheck):
@@ -31,27 +31,22 @@ class SigmoidBeforeBceWithLogits(LossGraphCheck):
     title = "sigmoid is applied twice: in the model and in the loss"
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
-        sigmoid = _double_sigmoid(graph)
+        _, sigmoid = next(fed_by(graph, ("BinaryCrossEntropyWithLogits",), ("Sigmoid",)), (None, None))
         if sigmoid is None:
             return None
         extra = output_activation(graph, sigmoid, state)
-        loss = f" at {graph.place.file}:{graph.place.line}" if graph.place.file else ""
+        loss = at_line(graph.place)
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=(
-                f"The loss behind backward(){loss} takes the output of {extra.words} for logits: "
-                "the scores go through a sigmoid twice."
-            ),
-            why=(
-                "Binary cross-entropy with logits contains a sigmoid of its own. Given values between 0 and 1 "
-                "it sees probabilities between 0.5 and 0.73, so even a sure and right model cannot get the "
-                "loss below 0.31 for a 1 and 0.69 for a 0."
-            ),
+            message=f"The loss behind backward(){loss} takes the output of {extra.words} for logits: "
+            "the scores go through a sigmoid twice.",
+            why="Binary cross-entropy with logits contains a sigmoid of its own. Given values between 0 and 1 "
+            "it sees probabilities between 0.5 and 0.73, so even a sure and right model cannot get the "
+            "loss below 0.31 for a 1 and 0.69 for a 0.",
             fix=(f"Remove {extra.words} and pass the raw scores to the loss; take sigmoid only to show probabilities."),
             where=extra.where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={
                 "chain": "BinaryCrossEntropyWithLogits <- Sigmoid",
                 "shape": str(tuple(sigmoid.shape)),
@@ -59,16 +54,6 @@ class SigmoidBeforeBceWithLogits(LossGraphCheck):
             },
             edit=extra.removal,
         )
-
-
-def _double_sigmoid(graph: LossGraph) -> GraphNode | None:
-    for node in graph.nodes:
-        if op_of(node) == "BinaryCrossEntropyWithLogits":
-            prediction = next(operands(graph, node), None)
-            made_by = origin(graph, prediction) if prediction is not None else None
-            if made_by is not None and op_of(made_by) == "Sigmoid":
-                return made_by
-    return None
 
 
 # TD516: binary cross-entropy with targets that are no probabilities.
@@ -122,18 +107,13 @@ class BinaryTargetsOutOfRange(Check):
         return self.finding(
             severity="error",
             confidence=0.96,
-            message=(
-                f"The binary cross-entropy{at(record.made)} gets targets from {target.lowest:.4g} to "
-                f"{target.highest:.4g}: {outside:.0%} of them lie outside of 0 to 1."
-            ),
-            why=(
-                "Binary cross-entropy takes its target for a probability. For a target below 0 or above 1 it "
-                "has no lowest value: the larger the score, the lower the loss, without end."
-            ),
+            message=f"The binary cross-entropy{at_line(record.made)} gets targets from {target.lowest:.4g} to "
+            f"{target.highest:.4g}: {outside:.0%} of them lie outside of 0 to 1.",
+            why="Binary cross-entropy takes its target for a probability. For a target below 0 or above 1 it "
+            "has no lowest value: the larger the score, the lower the loss, without end.",
             fix=_fix(target),
             where=record.made,
-            first_step=record.step,
-            last_step=max(record.step, state.step),
+            steps=(record.step, max(record.step, state.step)),
             evidence={"lowest_target": target.lowest, "highest_target": target.highest, "share_outside": outside},
         )
 
@@ -208,7 +188,16 @@ class ClassWeightsInverted(Check):
                 yield self._judge_classes(site, counts, state)
         for site, looks in self._binary.items():
             if self._is_inverted_pair(looks):
-                yield self._judge_pair(site, looks, state)
+                positive, weight = statistics.fmean(look.target.mean for look in looks), looks[-1].pos_weight
+                where = self._where(site, ("BinaryCrossEntropyWithLogits",))
+                yield self._tell(
+                    where,
+                    f"The loss{at_line(where)} has a pos_weight of {weight:.3g} with {positive:.0%} positive targets: "
+                    "that is positives / negatives, the wrong way round.",
+                    f"Use negatives / positives: `pos_weight=torch.tensor([{(1 - positive) / positive:.3g}])`.",
+                    {"pos_weight": weight, "positive": positive},
+                    (self._first[site], state.step),
+                )
 
     def _is_inverted(self, counts: list[float], weights: tuple[float, ...]) -> bool:
         known = [(math.log(c), math.log(w)) for c, w in zip(counts, weights, strict=True) if c >= 3 and w > 0]
@@ -236,23 +225,11 @@ class ClassWeightsInverted(Check):
         where = self._where(site, ("NllLoss", "NllLoss2D"))
         return self._tell(
             where,
-            f"The class weights of the loss{at(where)} follow the frequencies: class {often}, "
+            f"The class weights of the loss{at_line(where)} follow the frequencies: class {often}, "
             f"{share_often:.0%} of the targets, weighs {weights[often]:.3g}, and class {seldom}, "
             f"{share_seldom:.0%}, weighs {weights[seldom]:.3g}.",
             "Use the inverse of the counts: `weight = counts.sum() / (len(counts) * counts)`.",
             {"weight_of_frequent": weights[often], "weight_of_rare": weights[seldom], "frequent": share_often},
-            (self._first[site], state.step),
-        )
-
-    def _judge_pair(self, site: str, looks: list[Comparison], state: RunState) -> Finding:
-        positive, weight = statistics.fmean(look.target.mean for look in looks), looks[-1].pos_weight
-        where = self._where(site, ("BinaryCrossEntropyWithLogits",))
-        return self._tell(
-            where,
-            f"The loss{at(where)} has a pos_weight of {weight:.3g} with {positive:.0%} positive targets: that "
-            "is positives / negatives, the wrong way round.",
-            f"Use negatives / positives: `pos_weight=torch.tensor([{(1 - positive) / positive:.3g}])`.",
-            {"pos_weight": weight, "positive": positive},
             (self._first[site], state.step),
         )
 
@@ -268,14 +245,11 @@ class ClassWeightsInverted(Check):
             severity="error",
             confidence=0.92,
             message=message,
-            why=(
-                "Weights are there to make up for few examples. In proportion to the counts they do the "
-                "opposite: the frequent classes count even more, and the rare ones hardly at all."
-            ),
+            why="Weights are there to make up for few examples. In proportion to the counts they do the "
+            "opposite: the frequent classes count even more, and the rare ones hardly at all.",
             fix=fix,
             where=where,
-            first_step=steps[0],
-            last_step=max(steps),
+            steps=(steps[0], max(steps)),
             evidence=evidence,
         )
 

@@ -8,10 +8,9 @@ import re
 import statistics
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, op_of
+from torch_debugger.checks.base import Check, RunState, at_line, op_of
 from torch_debugger.checks.call_edits import change_rate, highest_rate, with_keyword
 from torch_debugger.checks.models import LARGEST_MISFIT, is_divergence, right_reading
-from torch_debugger.checks.optimization import at_line
 from torch_debugger.checks.trends import start_level
 from torch_debugger.records import (
     SAMPLING_ORDERS,
@@ -87,22 +86,20 @@ class DiscriminatorWins(Check):
         lost = max(_late(self._curves[site]) for site in judges)
         if lost > self.discriminator_below or now < max(self.generator_above, self.generator_risen * start):
             return
-        optimizer = _owner(root, state)
+        owners = [
+            one for one in state.optimizers.values() if any(name.startswith(f"{root}.") for name in one.parameters)
+        ]
+        optimizer = owners[0] if owners else None
         yield self.finding(
             severity="warning",
             confidence=0.85,
-            message=(
-                f"The discriminator `{root}` has won: over the last third of the run its loss is {lost:.2g}, "
-                f"while the generator's (`{generator}`) went from {start:.2g} to {now:.3g}."
-            ),
-            why=(
-                "A discriminator that is sure of every sample has almost no slope left, so what it tells the "
-                "generator is no longer a direction."
-            ),
+            message=f"The discriminator `{root}` has won: over the last third of the run its loss is {lost:.2g}, "
+            f"while the generator's (`{generator}`) went from {start:.2g} to {now:.3g}.",
+            why="A discriminator that is sure of every sample has almost no slope left, so what it tells the "
+            "generator is no longer a direction.",
             fix=_fix(root, optimizer),
             where=optimizer.place if optimizer else Place(),
-            first_step=1,
-            last_step=state.step,
+            steps=(1, state.step),
             evidence={"discriminator_loss": lost, "generator_loss": now, "generator_loss_start": start},
             edit=change_rate(optimizer, 0.25) if optimizer else None,
         )
@@ -110,11 +107,6 @@ class DiscriminatorWins(Check):
 
 def _late(curve: list[float]) -> float:
     return statistics.median(curve[-max(1, len(curve) // 3) :])
-
-
-def _owner(root: str, state: RunState) -> OptimizerFact | None:
-    owners = [one for one in state.optimizers.values() if any(name.startswith(f"{root}.") for name in one.parameters)]
-    return owners[0] if owners else None
 
 
 def _fix(root: str, optimizer: OptimizerFact | None) -> str:
@@ -186,7 +178,48 @@ class PosteriorCollapse(Check):
         late, factor = self._looks[-2:], self._factor()
         is_late = late[-1].step >= self.first_late_step
         if (is_late and all(map(self._is_unused, late))) or (factor and self._falls()):
-            yield self._judge(self._looks[0], late[-1], factor)
+            first = self._looks[0]
+            last = late[-1]
+            layer = f" of `{last.source}`" if last.source else ""
+            error = self._errors.get(self._sampling.error_op, Place()) if self._sampling and factor else Place()
+            message = (
+                f"The {last.size} latent variables{layer} say nothing at step {last.step}: their KL divergence is "
+                f"{last.divergence:.2g} nats a sample, and their means differ by {last.between:.2g} between samples."
+            )
+            why = (
+                "The KL term is smallest when every sample gets the same distribution. If it weighs more than "
+                "the reconstruction, the decoder learns to do without the latent variables."
+            )
+            fix = (
+                "Multiply the KL term by a smaller number (try 0.01), or sum the reconstruction error over the "
+                "features (`reduction='sum'`, divided by the batch) as the KL term is summed."
+            )
+            evidence: dict[str, float | str] = {
+                "divergence": last.divergence,
+                "divergence_at_start": first.divergence,
+                "between": last.between,
+                "latent_variables": float(last.size),
+            }
+            if factor:
+                whole = "the batch" if self._of_batch(factor) else "a sample"
+                message = (
+                    f"The KL term weighs {factor} times as much as the reconstruction, of which{at_line(error)} a "
+                    f"mean is taken over the {factor} numbers of {whole}. It fell from {first.divergence:.2g} to "
+                    f"{last.divergence:.2g} nats a sample by step {last.step}, for {last.size} latent "
+                    f"variables{layer}."
+                )
+                evidence["weight_of_the_divergence"] = float(factor)
+            yield self.finding(
+                severity="warning",
+                confidence=0.9 if factor else 0.85,
+                message=message,
+                why=why,
+                fix=fix if not factor else _FIX.format(factor=factor),
+                where=error or self._made,
+                steps=(self._looks[1].step, last.step),
+                evidence=evidence,
+                edit=self._edit(error, factor) if factor else None,
+            )
 
     def _falls(self) -> bool:
         first, *between, last = self._looks
@@ -209,48 +242,6 @@ class PosteriorCollapse(Check):
 
     def _is_unused(self, look: LatentLook) -> bool:
         return look.divergence < self.smallest_divergence * look.size and look.between < self.smallest_deviation
-
-    def _judge(self, first: LatentLook, last: LatentLook, factor: int) -> Finding:
-        layer = f" of `{last.source}`" if last.source else ""
-        error = self._errors.get(self._sampling.error_op, Place()) if self._sampling and factor else Place()
-        message = (
-            f"The {last.size} latent variables{layer} say nothing at step {last.step}: their KL divergence is "
-            f"{last.divergence:.2g} nats a sample, and their means differ by {last.between:.2g} between samples."
-        )
-        why = (
-            "The KL term is smallest when every sample gets the same distribution. If it weighs more than "
-            "the reconstruction, the decoder learns to do without the latent variables."
-        )
-        fix = (
-            "Multiply the KL term by a smaller number (try 0.01), or sum the reconstruction error over the "
-            "features (`reduction='sum'`, divided by the batch) as the KL term is summed."
-        )
-        evidence: dict[str, float | str] = {
-            "divergence": last.divergence,
-            "divergence_at_start": first.divergence,
-            "between": last.between,
-            "latent_variables": float(last.size),
-        }
-        if factor:
-            whole = "the batch" if self._of_batch(factor) else "a sample"
-            message = (
-                f"The KL term weighs {factor} times as much as the reconstruction, of which{at_line(error)} a mean is "
-                f"taken over the {factor} numbers of {whole}. It fell from {first.divergence:.2g} to "
-                f"{last.divergence:.2g} nats a sample by step {last.step}, for {last.size} latent variables{layer}."
-            )
-            evidence["weight_of_the_divergence"] = float(factor)
-        return self.finding(
-            severity="warning",
-            confidence=0.9 if factor else 0.85,
-            message=message,
-            why=why,
-            fix=fix if not factor else _FIX.format(factor=factor),
-            where=error or self._made,
-            first_step=self._looks[1].step,
-            last_step=last.step,
-            evidence=evidence,
-            edit=self._edit(error, factor) if factor else None,
-        )
 
     def _of_batch(self, factor: int) -> bool:
         return self._sampling is not None and factor == math.prod(self._sampling.error_shape)
@@ -375,19 +366,13 @@ class WrongKlTerm(Check):
         return self.finding(
             severity="error" if fault.startswith("sign") else "warning",
             confidence=0.94 if fault.startswith("sign") else 0.85,
-            message=(
-                f"The KL term{at_line(where)} {what}. Its gradient by the deviation is "
-                f"{last.agreement.first:.3g} * deviation {_signed(last.agreement.second)} / deviation, and "
-                f"{last.mean_factor:.3g} * mean by the mean."
-            ),
-            why=(
-                "The divergence of a normal distribution from the standard normal is 0.5 * (mean**2 + variance "
-                "- log(variance) - 1); each part holds another one back."
-            ),
+            message=f"The KL term{at_line(where)} {what}. Its gradient by the deviation is {last.agreement.first:.3g} "
+            f"* deviation {_signed(last.agreement.second)} / deviation, and {last.mean_factor:.3g} * mean by the mean.",
+            why="The divergence of a normal distribution from the standard normal is 0.5 * (mean**2 + variance "
+            "- log(variance) - 1); each part holds another one back.",
             fix=f"{fix} `-0.5 * torch.sum(1 + log_var - mean.pow(2) - log_var.exp())`.",
             where=where,
-            first_step=looks[0].step,
-            last_step=max(last.step, state.step),
+            steps=(looks[0].step, max(last.step, state.step)),
             evidence={
                 "fault": fault,
                 "by_deviation": last.agreement.first,

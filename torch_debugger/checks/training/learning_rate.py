@@ -6,7 +6,7 @@ import math
 import statistics
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.call_edits import change_rate, highest_rate, is_adaptive
 from torch_debugger.checks.optimization import UpdateSizes
 from torch_debugger.checks.trends import recent_level, start_level
@@ -165,14 +165,11 @@ class LrTooHigh(Check):
             severity="note" if self._is_search() else "error",
             confidence=0.93 if self._updates.ratios else 0.75,
             message=f"The loss {story}{_with_rate(optimizer, rate)}{ratio}.",
-            why=(
-                "A step is only good near the point where its gradient was taken. Steps as large as the "
-                "weights themselves jump past every minimum, and each jump makes the next gradient larger."
-            ),
+            why="A step is only good near the point where its gradient was taken. Steps as large as the "
+            "weights themselves jump past every minimum, and each jump makes the next gradient larger.",
             fix=_fix(optimizer, rate, factor, state),
             where=optimizer.place if optimizer else Place(),
-            first_step=_first_rise(points, self.risen * start),
-            last_step=state.step,
+            steps=(_first_rise(points, self.risen * start), state.step),
             evidence={
                 "start_loss": start,
                 "peak_loss": self._peak,
@@ -195,7 +192,7 @@ def _with_rate(optimizer: OptimizerFact | None, rate: float | None) -> str:
 def _fix(optimizer: OptimizerFact | None, rate: float | None, factor: float, state: RunState) -> str:
     if optimizer is None or rate is None:
         return f"Divide the learning rate `lr` by {1 / factor:g}."
-    line = f" at {optimizer.place.file}:{optimizer.place.line}" if optimizer.place.file else ""
+    line = at_line(optimizer.place)
     advice = f"Lower `lr` of `{optimizer.name}`{line} from {rate:g} to {rate * factor:.3g}."
     if state.schedulers:
         advice += f" {state.schedulers[0].kind} changes it too: check the highest rate it sets."
@@ -262,7 +259,23 @@ class LrTooLow(Check):
             return
         start, now = statistics.median(values[:20]), statistics.median(values[-20:])
         if abs(now - start) < max(self.moved * start, self.chance * _median_error(values)):
-            yield self._judge(optimizer, start, now, state)
+            rate = self._rates[1]
+            better = 1e-3 if is_adaptive(optimizer.kind) else 1e-2
+            largest = self._updates.largest
+            line = at_line(optimizer.place)
+            yield self.finding(
+                severity="error",
+                confidence=0.9,
+                message=f"The loss went from {start:.4g} to {now:.4g} in {state.step} steps: with {optimizer.kind} at "
+                f"a learning rate of {rate:g} an update moves the weights by {largest:.2g} of their size.",
+                why=f"Even if all {state.step} updates had gone in one direction, the weights would have changed "
+                f"by {largest * state.step:.2g} of their size. About a thousandth a step is usual.",
+                fix=f"Raise `lr` of `{optimizer.name}`{line} from {rate:g} to {better:g}.",
+                where=optimizer.place,
+                steps=(1, state.step),
+                evidence={"lr": rate, "update_ratio": largest, "start_loss": start, "last_loss": now},
+                edit=change_rate(optimizer, better / rate) if math.isfinite(better / rate) else None,
+            )
 
     def _is_low(self, optimizer: OptimizerFact) -> bool:
         if not self._rates or self._rates[1] <= 0:
@@ -277,30 +290,6 @@ class LrTooLow(Check):
         if len(looks) < self.looks_needed or largest > self.largest_update:
             return False
         return largest * steps < self.whole_way
-
-    def _judge(self, optimizer: OptimizerFact, start: float, now: float, state: RunState) -> Finding:
-        rate = self._rates[1]
-        better = 1e-3 if is_adaptive(optimizer.kind) else 1e-2
-        largest = self._updates.largest
-        line = f" at {optimizer.place.file}:{optimizer.place.line}" if optimizer.place.file else ""
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=(
-                f"The loss went from {start:.4g} to {now:.4g} in {state.step} steps: with {optimizer.kind} at "
-                f"a learning rate of {rate:g} an update moves the weights by {largest:.2g} of their size."
-            ),
-            why=(
-                f"Even if all {state.step} updates had gone in one direction, the weights would have changed "
-                f"by {largest * state.step:.2g} of their size. About a thousandth a step is usual."
-            ),
-            fix=f"Raise `lr` of `{optimizer.name}`{line} from {rate:g} to {better:g}.",
-            where=optimizer.place,
-            first_step=1,
-            last_step=state.step,
-            evidence={"lr": rate, "update_ratio": largest, "start_loss": start, "last_loss": now},
-            edit=change_rate(optimizer, better / rate) if math.isfinite(better / rate) else None,
-        )
 
 
 def _median_error(values: list[float]) -> float:

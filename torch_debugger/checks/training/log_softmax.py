@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, nodes_with, numbers_by_op, op_of
-from torch_debugger.checks.loss_graph import LossGraphCheck, at, line_of, operands, origin, output_activation
+from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, numbers_by_op, op_of
+from torch_debugger.checks.call_edits import replace_in_line
+from torch_debugger.checks.loss_graph import (
+    LossGraphCheck,
+    dim_of,
+    fed_by,
+    line_of,
+    operands,
+    origin,
+    output_activation,
+)
 from torch_debugger.records import ClassTargets, Edit, Finding, GraphNode, LossGraph, Place, Record
 
 _WHAT = {
@@ -73,15 +82,12 @@ class NllOnRawLogits(Check):
         return self.finding(
             severity="error",
             confidence=0.96,
-            message=(
-                f"The negative log-likelihood{at(where)} is given {what} where it expects log-probabilities: "
-                f"log(sum(exp)) of a sample is {given}, not 0."
-            ),
+            message=f"The negative log-likelihood{at_line(where)} is given {what} where it expects log-probabilities: "
+            f"log(sum(exp)) of a sample is {given}, not 0.",
             why=f"nll_loss only picks the value of the right class and turns its sign: {ending}.",
             fix=_fix(what),
             where=where,
-            first_step=targets.step,
-            last_step=max(targets.step, state.step),
+            steps=(targets.step, max(targets.step, state.step)),
             evidence={
                 "chain": f"{op_of(loss)} <- {op_of(source)}",
                 "lowest_log_sum_exp": targets.lowest_sum,
@@ -93,14 +99,7 @@ class NllOnRawLogits(Check):
 
 def _unnormalised(graph: LossGraph) -> tuple[GraphNode, GraphNode] | None:
     """A negative log-likelihood and what made the scores in it, where nothing takes their logarithm."""
-    if "Logsumexp" in numbers_by_op(graph):
-        return None
-    for node in nodes_with(graph, ("NllLoss", "NllLoss2D")):
-        scores = next(operands(graph, node), None)
-        source = origin(graph, scores) if scores is not None else None
-        if source is not None and op_of(source) in _WHAT:
-            return node, source
-    return None
+    return None if "Logsumexp" in numbers_by_op(graph) else next(fed_by(graph, ("NllLoss", "NllLoss2D"), _WHAT), None)
 
 
 def _fix(what: str) -> str:
@@ -133,42 +132,25 @@ class LogSoftmaxTwice(LossGraphCheck):
     title = "log-softmax is taken in the model and again in the loss"
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
-        inner = _taken_twice(graph)
+        pairs = fed_by(graph, ("LogSoftmax",), ("LogSoftmax",))
+        same = (inner for outer, inner in pairs if inner.shape == outer.shape and dim_of(inner) == dim_of(outer))
+        inner = next(same, None)
         if inner is None:
             return None
         extra = output_activation(graph, inner, state)
-        loss = f" at {graph.place.file}:{graph.place.line}" if graph.place.file else ""
+        loss = at_line(graph.place)
         return self.finding(
             severity="note",
             confidence=0.95,
-            message=(
-                f"The loss behind backward(){loss} takes the log-softmax of {extra.words} a second time; the "
-                "loss is the same without it."
-            ),
+            message=f"The loss behind backward(){loss} takes the log-softmax of {extra.words} a second time; the "
+            "loss is the same without it.",
             why="Log-probabilities already add up to 1, so a second log-softmax gives them back as they are.",
             fix=f"Remove {extra.words} and pass raw scores to the loss, or call `nll_loss` instead.",
             where=extra.where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"chain": "LogSoftmax <- LogSoftmax", "shape": str(tuple(inner.shape)), "loss": graph.loss},
             edit=extra.removal,
         )
-
-
-def _taken_twice(graph: LossGraph) -> GraphNode | None:
-    for node in graph.nodes:
-        if op_of(node) == "LogSoftmax":
-            for operand in operands(graph, node):
-                made_by = origin(graph, operand)
-                same = made_by.shape == node.shape and _dim(made_by) == _dim(node)
-                if op_of(made_by) == "LogSoftmax" and same:
-                    return made_by
-    return None
-
-
-def _dim(node: GraphNode) -> int:
-    dim = int(float(node.saved.get("dim", -1)))
-    return dim % len(node.shape) if node.shape else dim
 
 
 # TD515: kl_div given probabilities where it wants their logarithms.
@@ -198,22 +180,18 @@ class KlDivOnProbabilities(LossGraphCheck):
         softmax = _softmax_in_kl_div(graph)
         if softmax is None:
             return None
-        where = _where(graph, softmax, state)
+        given = output_activation(graph, softmax, state)
+        where = given.where if given.module is not None or not graph.made.file else graph.made
         return self.finding(
             severity="error",
             confidence=0.93,
-            message=(
-                f"The Kullback-Leibler divergence in the loss{at(where)} is given the output of a softmax as "
-                "its input, where it expects log-probabilities."
-            ),
-            why=(
-                "kl_div multiplies the target with its input as it is. With probabilities there, the loss is "
-                "lowest when all mass lies on the target's largest class, not when the two distributions agree."
-            ),
+            message=f"The Kullback-Leibler divergence in the loss{at_line(where)} is given the output of a softmax as "
+            "its input, where it expects log-probabilities.",
+            why="kl_div multiplies the target with its input as it is. With probabilities there, the loss is "
+            "lowest when all mass lies on the target's largest class, not when the two distributions agree.",
             fix="Use `log_softmax` in place of `softmax` for the input of kl_div; the target stays as it is.",
             where=where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"chain": "Sub <- Mul <- Softmax", "shape": str(tuple(softmax.shape)), "loss": graph.loss},
             edit=_edit(where),
         )
@@ -242,16 +220,9 @@ def _softmax_factor(graph: LossGraph, product: GraphNode) -> GraphNode | None:
     return made_by if made_by is not None and op_of(made_by) == "Softmax" else None
 
 
-def _where(graph: LossGraph, softmax: GraphNode, state: RunState) -> Place:
-    """The model's own softmax; else the loss, since the last softmax above it may be the target's."""
-    given = output_activation(graph, softmax, state)
-    return given.where if given.module is not None or not graph.made.file else graph.made
-
-
 def _edit(where: Place) -> Edit | None:
-    if where.file is None or where.line is None or not where.code:
-        return None
+    code = where.code or ""
     for before, after in (("Softmax(", "LogSoftmax("), ("softmax(", "log_softmax(")):
-        if where.code.count(before) == 1 and after not in where.code:
-            return Edit(where.file, where.line, where.code, where.code.replace(before, after))
+        if code.count(before) == 1 and after not in code:
+            return replace_in_line(where, before, after)
     return None

@@ -6,8 +6,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from torch_debugger.checks.base import Check, RunState, nodes_with, op_of
-from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, at, call_of, operands
+from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, op_of
+from torch_debugger.checks.call_edits import edit_line
+from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, call_of, operands
 from torch_debugger.records import Edit, Finding, GraphNode, LocalTensor, LossGraph, Place
 
 # Losses that broadcast their operands first; nobody feeds them pairs on purpose.
@@ -86,23 +87,18 @@ class LossBroadcast(Check):
         pred = _named(graph.locals, given, True)
         target = _named(graph.locals, wanted, False)
         where = next((line for line in (graph.computed, graph.made) if line.file), graph.place)
-        line = f" at {where.file}:{where.line}" if where.file else ""
+        line = at_line(where)
         shapes = f"{_described(pred, 'the prediction', given)} and {_described(target, 'the target', wanted)}"
         made = " x ".join(str(size) for size in node.shape)
         return self.finding(
             severity="error",
             confidence=0.97 if pred and target else 0.88,
-            message=(
-                f"The loss{line} compares every prediction with every target: {shapes} broadcast to {made} values."
-            ),
-            why=(
-                f"{math.prod(node.shape):,} differences are taken instead of {math.prod(given):,}, so the "
-                "answer that suits them best is the mean of all targets, whatever the input."
-            ),
+            message=f"The loss{line} compares every prediction with every target: {shapes} broadcast to {made} values.",
+            why=f"{math.prod(node.shape):,} differences are taken instead of {math.prod(given):,}, so the "
+            "answer that suits them best is the mean of all targets, whatever the input.",
             fix=_fix(pred, target, len(given) >= len(node.shape)),
             where=where,
-            first_step=graph.step,
-            last_step=max(graph.step, last_step),
+            steps=(graph.step, max(graph.step, last_step)),
             evidence={
                 "op": op_of(node),
                 "prediction_shape": str(given),
@@ -171,14 +167,14 @@ def _fix(pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bo
 
 def _edit(where: Place, pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bool) -> Edit | None:
     """One of the two reshaped where it stands, if the line names it once."""
-    if where.file is None or where.line is None or not where.code:
-        return None
     longer, shorter = (pred, target) if pred_has_more else (target, pred)
     for tensor, change in ((longer, "squeeze(1)"), (shorter, "unsqueeze(1)")):
-        found = re.findall(rf"\b{re.escape(tensor.name)}\b(?!\s*[\[.(=])", where.code) if tensor else []
-        if tensor is not None and len(found) == 1:
-            after = re.sub(rf"\b{re.escape(tensor.name)}\b(?!\s*[\[.(=])", f"{tensor.name}.{change}", where.code)
-            return Edit(where.file, where.line, where.code, after)
+        if tensor is None:
+            continue
+        name = rf"\b{re.escape(tensor.name)}\b(?!\s*[\[.(=])"
+        after, count = re.subn(name, f"{tensor.name}.{change}", where.code or "")
+        if count == 1:
+            return edit_line(where, after)
     return None
 
 
@@ -217,18 +213,13 @@ class ScoresScrambledByView(LossGraphCheck):
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=(
-                f"The scores of shape {given} reach the cross-entropy{at(where)} through a view as {wanted}: "
-                f"{wanted[1]} classes and {math.prod(given) // given[0] // wanted[1]} places are mixed up."
-            ),
-            why=(
-                "A view reads the same numbers in the same order under another shape. What the loss takes for "
-                "the scores of one place are scores of several, so the targets do not belong to them."
-            ),
-            fix=_scores_scrambled_by_view_fix(given, wanted),
+            message=f"The scores of shape {given} reach the cross-entropy{at_line(where)} through a view as {wanted}: "
+            f"{wanted[1]} classes and {math.prod(given) // given[0] // wanted[1]} places are mixed up.",
+            why="A view reads the same numbers in the same order under another shape. What the loss takes for "
+            "the scores of one place are scores of several, so the targets do not belong to them.",
+            fix=_instead_of_view(given, wanted),
             where=where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"scores_shape": str(given), "viewed_shape": str(wanted), "loss": graph.loss},
         )
 
@@ -236,7 +227,10 @@ class ScoresScrambledByView(LossGraphCheck):
 def _scrambled(graph: LossGraph) -> tuple[GraphNode, GraphNode, GraphNode] | None:
     """The loss, the view in front of its log-softmax, and the scores, where these do not fit together."""
     for loss in nodes_with(graph, ("NllLoss", "NllLoss2D")):
-        softmax = _softmax_of(graph, loss)
+        node = next(operands(graph, loss), None)
+        if node is not None and op_of(node) in _VIEWS:  # cross-entropy gives sequences a fourth dimension
+            node = next(operands(graph, node), None)
+        softmax = node if node is not None and op_of(node) == "LogSoftmax" else None
         view = next(operands(graph, softmax), None) if softmax is not None else None
         if view is None or op_of(view) not in _VIEWS:
             continue
@@ -244,13 +238,6 @@ def _scrambled(graph: LossGraph) -> tuple[GraphNode, GraphNode, GraphNode] | Non
         if source is not None and (_swaps(source.shape, view.shape) or _flattens(source.shape, view.shape)):
             return loss, view, source
     return None
-
-
-def _softmax_of(graph: LossGraph, loss: GraphNode) -> GraphNode | None:
-    node = next(operands(graph, loss), None)
-    if node is not None and op_of(node) in _VIEWS:  # cross-entropy gives sequences a fourth dimension
-        node = next(operands(graph, node), None)
-    return node if node is not None and op_of(node) == "LogSoftmax" else None
 
 
 def _swaps(given: tuple[int, ...], made: tuple[int, ...]) -> bool:
@@ -267,7 +254,7 @@ def _flattens(given: tuple[int, ...], made: tuple[int, ...]) -> bool:
     return given[1] == made[1] and math.prod(given[2:]) > 1 and given[-1] != made[1]
 
 
-def _scores_scrambled_by_view_fix(given: tuple[int, ...], made: tuple[int, ...]) -> str:
+def _instead_of_view(given: tuple[int, ...], made: tuple[int, ...]) -> str:
     if len(made) == 3:
         return "Use `.transpose(1, 2)` on the scores in place of the view."
     dims = ", ".join(str(dim) for dim in range(2, len(given)))

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 import re
 
-from torch_debugger.checks.base import RunState, numbers_by_op, op_of
-from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, at, call_of
+from torch_debugger.checks.base import RunState, at_line, numbers_by_op, op_of
+from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, call_of, line_of
 from torch_debugger.records import ClassTargets, Finding, GraphNode, LossGraph, Place, Record
 
 _NAMES = {
@@ -61,7 +61,19 @@ class LossSign(LossGraphCheck):
         if any(group.get("maximize") for one in state.optimizers.values() for group in one.groups):
             return None
         if graph.lowered and self._is_only_loss(graph, state):
-            return self._lowered(graph, state)
+            what, result = _LOWERED[graph.lowered]
+            return self.finding(
+                severity="error",
+                confidence=0.9,
+                message=f"The loss{at_line(graph.lowered_at)} is {what} with a plus, so training makes {result}; the "
+                f"loss was {graph.loss:.4g} at step {graph.step}.",
+                why="An optimizer lowers what backward() is called on. What should grow needs a minus in front, or "
+                "an optimizer with maximize=True.",
+                fix=f"Put a minus in front of {what}: `loss = -(...)`.",
+                where=graph.lowered_at,
+                steps=(graph.step, max(graph.step, state.step)),
+                evidence={"part": graph.lowered, "loss": graph.loss},
+            )
         if not numbers_by_op(graph).keys() & {"Exp", "Log", *_NAMES}:
             return None
         found = signs(graph)
@@ -73,26 +85,6 @@ class LossSign(LossGraphCheck):
 
     def _is_only_loss(self, graph: LossGraph, state: RunState) -> bool:
         return graph.step >= self.first_step and len(state.sites) <= 1 and len(state.optimizers) <= 1
-
-    def _lowered(self, graph: LossGraph, state: RunState) -> Finding:
-        what, result = _LOWERED[graph.lowered]
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=(
-                f"The loss{at(graph.lowered_at)} is {what} with a plus, so training makes {result}; the loss "
-                f"was {graph.loss:.4g} at step {graph.step}."
-            ),
-            why=(
-                "An optimizer lowers what backward() is called on. What should grow needs a minus in front, or "
-                "an optimizer with maximize=True."
-            ),
-            fix=f"Put a minus in front of {what}: `loss = -(...)`.",
-            where=graph.lowered_at,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
-            evidence={"part": graph.lowered, "loss": graph.loss},
-        )
 
     def _maximised(self, graph: LossGraph, found: dict[int, int], state: RunState) -> GraphNode | None:
         """The error that enters with a minus, where nothing else is minimised."""
@@ -111,14 +103,10 @@ class LossSign(LossGraphCheck):
         return self.finding(
             severity="error",
             confidence=0.94 if what.startswith("div") else 0.9,
-            message=(
-                f"The {what} enters the loss{at(where)} with a minus, so training makes it as large as it can; "
-                f"the loss was {graph.loss:.4g} at step {graph.step}."
-            ),
-            why=(
-                "An optimizer lowers what backward() is called on. With a minus in front, the lowest value is "
-                "minus infinity, and the way there is to be as wrong as possible."
-            ),
+            message=f"The {what} enters the loss{at_line(where)} with a minus, so training makes it as large as it "
+            f"can; the loss was {graph.loss:.4g} at step {graph.step}.",
+            why="An optimizer lowers what backward() is called on. With a minus in front, the lowest value is "
+            "minus infinity, and the way there is to be as wrong as possible.",
             fix=(
                 "Turn the sign: the loss is reconstruction + divergence, with the divergence as "
                 "`-0.5 * (1 + logvar - mu.pow(2) - logvar.exp())`."
@@ -126,8 +114,7 @@ class LossSign(LossGraphCheck):
                 else f"Take the minus in front of the {what} away."
             ),
             where=where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"part": what, "loss": graph.loss},
         )
 
@@ -151,9 +138,7 @@ def _divergence_place(graph: LossGraph, node: GraphNode) -> Place:
     """The line that subtracts it from the loss; else the one that computes it."""
     if graph.made.file and re.search(r"[\w)\]] - ", graph.made.code or ""):
         return graph.made
-    if node.place is not None and node.place.file:
-        return node.place
-    return graph.made if graph.made.file else graph.place
+    return line_of(graph, node)
 
 
 # TD525: outputs rounded before the loss, which lets no gradient through.
@@ -185,25 +170,18 @@ class RoundingBeforeLoss(LossGraphCheck):
         if node is None:
             return None
         name = _FLAT[op_of(node)]
-        where = _line(graph, node)
+        where = line_of(graph, node)
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=(
-                f"Everything that the loss{at(where)} sees of the model goes through {name}(), whose gradient "
-                "is zero everywhere: no weight can learn."
-            ),
-            why=(
-                f"A small change of a weight does not change the result of {name}() at all, so autograd "
-                "rightly says that every weight is as good as any other."
-            ),
-            fix=(
-                f"Take {name}() away in front of the loss, and use it only to show answers or to count them; "
-                f"to learn through it, write `x + (x.{name}() - x).detach()`."
-            ),
+            message=f"Everything that the loss{at_line(where)} sees of the model goes through {name}(), whose gradient "
+            "is zero everywhere: no weight can learn.",
+            why=f"A small change of a weight does not change the result of {name}() at all, so autograd "
+            "rightly says that every weight is as good as any other.",
+            fix=f"Take {name}() away in front of the loss, and use it only to show answers or to count them; "
+            f"to learn through it, write `x + (x.{name}() - x).detach()`.",
             where=where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"op": op_of(node), "shape": str(tuple(node.shape)), "loss": graph.loss},
         )
 
@@ -225,12 +203,6 @@ def _wall(graph: LossGraph) -> GraphNode | None:
         seen.update(below)
         waiting += below
     return flat[0] if flat else None
-
-
-def _line(graph: LossGraph, node: GraphNode) -> Place:
-    if node.place is not None and node.place.file:
-        return node.place
-    return graph.made if graph.made.file else graph.place
 
 
 # With which sign each part enters a loss: followed down from the loss, as far as sums and factors go.

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, op_of
+from torch_debugger.checks.base import Check, RunState, at_line, op_of
 from torch_debugger.checks.call_edits import highest_rate
-from torch_debugger.checks.loss_graph import SHAPE_ONLY, at, call_of, model_behind, operands, origin
+from torch_debugger.checks.loss_graph import SHAPE_ONLY, call_of, model_behind, operands, origin
 from torch_debugger.checks.trends import recent_level, start_level
 from torch_debugger.records import (
     CheckpointLoad,
@@ -18,7 +18,6 @@ from torch_debugger.records import (
     InputLook,
     LossGraph,
     ModuleFact,
-    OptimizerFact,
     Place,
     Record,
     SkippedLosses,
@@ -73,43 +72,36 @@ class InitialLossUnexpected(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         graph = self._graphs.get(self._targets.site) if self._targets else None
         if self._targets and graph is not None and not self._elsewhere:
-            yield self._judge(self._targets, graph, state)
+            targets = self._targets
+            classes = targets.shape[1]
+            layer = _scoring_layer(graph, state)
+            by = f" of `{layer.path}`" if layer else ""
+            filled = model.filled if (model := model_behind(graph, state)) else Place()
+            where = next((line for line in (filled, layer.place if layer else filled) if line.file), targets.made)
+            instead = f" in place of `{filled.code}`" if filled.code else ""
+            yield self.finding(
+                severity="warning",
+                confidence=0.85,
+                message=f"The first loss{at_line(targets.made)} is {targets.surprise:.3g}, and guessing among "
+                f"{classes} classes would give {math.log(classes):.3g}: the scores{by} start far too large.",
+                why="Before any training the model is sure of random answers. The first steps go into shrinking "
+                "the scores, with gradients that say nothing else.",
+                fix=(
+                    f"Start with small weights in `{layer.path}`: `nn.init.normal_({layer.path}.weight, std=0.02)`"
+                    f"{instead}."
+                    if layer
+                    else "Start the layer that makes the scores with small weights, of a deviation near 0.02."
+                ),
+                where=where,
+                steps=(1, max(1, state.step)),
+                evidence={"first_loss": targets.surprise, "guessing": math.log(classes), "classes": float(classes)},
+            )
 
     def _is_high(self, targets: ClassTargets) -> bool:
         guess = math.log(targets.shape[1]) if targets.shape[1] > 1 else math.inf
         normalised = max(abs(targets.lowest_sum), abs(targets.highest_sum)) < self.normalised
         high = targets.surprise > self.times * guess + self.above
         return normalised and high and targets.total >= self.targets_needed
-
-    def _judge(self, targets: ClassTargets, graph: LossGraph, state: RunState) -> Finding:
-        classes = targets.shape[1]
-        layer = _scoring_layer(graph, state)
-        by = f" of `{layer.path}`" if layer else ""
-        filled = model.filled if (model := model_behind(graph, state)) else Place()
-        where = next((line for line in (filled, layer.place if layer else filled) if line.file), targets.made)
-        instead = f" in place of `{filled.code}`" if filled.code else ""
-        return self.finding(
-            severity="warning",
-            confidence=0.85,
-            message=(
-                f"The first loss{at(targets.made)} is {targets.surprise:.3g}, and guessing among {classes} "
-                f"classes would give {math.log(classes):.3g}: the scores{by} start far too large."
-            ),
-            why=(
-                "Before any training the model is sure of random answers. The first steps go into shrinking "
-                "the scores, with gradients that say nothing else."
-            ),
-            fix=(
-                f"Start with small weights in `{layer.path}`: `nn.init.normal_({layer.path}.weight, std=0.02)`"
-                f"{instead}."
-                if layer
-                else "Start the layer that makes the scores with small weights, of a deviation near 0.02."
-            ),
-            where=where,
-            first_step=1,
-            last_step=max(1, state.step),
-            evidence={"first_loss": targets.surprise, "guessing": math.log(classes), "classes": float(classes)},
-        )
 
 
 def _scoring_layer(graph: LossGraph, state: RunState) -> ModuleFact | None:
@@ -177,7 +169,20 @@ class LossSummedOverBatch(Check):
         for site, graph in self._graphs.items():
             node, count = self._summed(graph, self._sizes.get(site, 0))
             if node is not None and rate <= self.usual_rate < rate * count:
-                yield self._judge(graph, node, count, optimizer, rate, state)
+                where = call_of(graph, node)
+                yield self.finding(
+                    severity="error",
+                    confidence=0.85,
+                    message=f"The loss{at_line(where)} is a sum over {count} numbers, and with `{optimizer.name}` "
+                    f"(SGD, lr {rate:g}) it grows instead of falling: each step is as large as one at a rate of "
+                    f"{rate * count:.3g} for their mean.",
+                    why="The gradient of a sum is as many times larger than that of the mean as there are numbers in "
+                    "it, and SGD steps by gradient times rate.",
+                    fix=f"Take the mean in place of the sum{at_line(where)}; or set `lr` to {rate / count:.2g}.",
+                    where=where,
+                    steps=(graph.step, max(graph.step, state.step)),
+                    evidence={"summed": float(count), "lr": rate, "lr_for_mean": rate * count, "loss": graph.loss},
+                )
 
     def _diverged(self, state: RunState) -> bool:
         points = state.losses.finite()
@@ -204,29 +209,6 @@ class LossSummedOverBatch(Check):
         else:
             return None, 0
         return (node, count) if count >= self.smallest_sum else (None, 0)
-
-    def _judge(
-        self, graph: LossGraph, node: GraphNode, count: int, optimizer: OptimizerFact, rate: float, state: RunState
-    ) -> Finding:
-        where = call_of(graph, node)
-        return self.finding(
-            severity="error",
-            confidence=0.85,
-            message=(
-                f"The loss{at(where)} is a sum over {count} numbers, and with `{optimizer.name}` (SGD, lr "
-                f"{rate:g}) it grows instead of falling: each step is as large as one at a rate of "
-                f"{rate * count:.3g} for their mean."
-            ),
-            why=(
-                "The gradient of a sum is as many times larger than that of the mean as there are numbers in "
-                "it, and SGD steps by gradient times rate."
-            ),
-            fix=f"Take the mean in place of the sum{at(where)}; or set `lr` to {rate / count:.2g}.",
-            where=where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
-            evidence={"summed": float(count), "lr": rate, "lr_for_mean": rate * count, "loss": graph.loss},
-        )
 
 
 # TD524: a script that goes past its NaN losses, over and over.
@@ -268,26 +250,16 @@ class NanStepsSkipped(Check):
         last = self._last
         share = last.count / (last.count + max(1, state.step)) if last else 0.0
         if last is not None and last.count >= self.smallest_count and share >= self.smallest_share:
-            yield self._judge(last, share, state)
-
-    def _judge(self, last: SkippedLosses, share: float, state: RunState) -> Finding:
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=(
-                f"`{last.name}` was not finite {last.count} times or more since step {self._first}, and the "
-                f"script{at(last.place)} went on without a backward(): {share:.0%} of all steps are left out."
-            ),
-            why=(
-                "A guard against NaN hides it. What is left out is never learned, the mean of the rest looks "
-                "good, and whatever makes the NaN is still there."
-            ),
-            fix=(
-                f"Take the guard{at(last.place)} out and run again: then the op that makes the first NaN is "
-                "named; mend that, and keep a guard that counts and stops."
-            ),
-            where=last.place,
-            first_step=self._first,
-            last_step=max(last.step, state.step),
-            evidence={"skipped": float(last.count), "share": share},
-        )
+            yield self.finding(
+                severity="error",
+                confidence=0.93,
+                message=f"`{last.name}` was not finite {last.count} times or more since step {self._first}, and the "
+                f"script{at_line(last.place)} went on without a backward(): {share:.0%} of all steps are left out.",
+                why="A guard against NaN hides it. What is left out is never learned, the mean of the rest looks "
+                "good, and whatever makes the NaN is still there.",
+                fix=f"Take the guard{at_line(last.place)} out and run again: then the op that makes the first NaN is "
+                "named; mend that, and keep a guard that counts and stops.",
+                where=last.place,
+                steps=(self._first, max(last.step, state.step)),
+                evidence={"skipped": float(last.count), "share": share},
+            )

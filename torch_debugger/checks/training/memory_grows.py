@@ -97,18 +97,13 @@ class MemoryGrows(Check):
         return self.finding(
             severity="warning",
             confidence=0.95,
-            message=(
-                f"`{last.name}` keeps the autograd graphs of past steps: {first.count} {held} at step "
-                f"{first.step}, {last.count} at step {last.step}, so memory grows with every step."
-            ),
-            why=(
-                "A tensor that comes out of a model remembers how it was computed. As long as a variable holds "
-                "it, nothing of that memory is given back."
-            ),
+            message=f"`{last.name}` keeps the autograd graphs of past steps: {first.count} {held} at step "
+            f"{first.step}, {last.count} at step {last.step}, so memory grows with every step.",
+            why="A tensor that comes out of a model remembers how it was computed. As long as a variable holds "
+            "it, nothing of that memory is given back.",
             fix=fix,
             where=last.place,
-            first_step=first.since,
-            last_step=last.step,
+            steps=(first.since, last.step),
             evidence={
                 "variable": last.name,
                 "kept": float(last.count),

@@ -8,9 +8,8 @@ import statistics
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.call_edits import highest_rate, only_decay
-from torch_debugger.checks.optimization import at_line
 from torch_debugger.checks.trends import fallen_share, rising_share
 from torch_debugger.records import CheckpointLoad, Finding, OptimizerFact, Place, Record, Scalars, TensorRows
 
@@ -94,18 +93,13 @@ class OverfitsTrainingData(Check):
         return self.finding(
             severity="warning",
             confidence=0.85,
-            message=(
-                f"The validation loss (`{name}`) was lowest at step {best[0]} with {best[1]:.3g} and is "
-                f"{last:.3g} now, while the training loss fell from {then:.3g} to {now:.3g}."
-            ),
-            why=(
-                "From there on the model learns the single samples of the training data by heart, and what it "
-                "learns does not hold for others."
-            ),
+            message=f"The validation loss (`{name}`) was lowest at step {best[0]} with {best[1]:.3g} and is "
+            f"{last:.3g} now, while the training loss fell from {then:.3g} to {now:.3g}.",
+            why="From there on the model learns the single samples of the training data by heart, and what it "
+            "learns does not hold for others.",
             fix=_fix(best[0], optimizer),
             where=optimizer.place if optimizer else Place(),
-            first_step=best[0],
-            last_step=state.step,
+            steps=(best[0], state.step),
             evidence={
                 "best_validation_loss": best[1],
                 "last_validation_loss": last,
@@ -215,34 +209,29 @@ class WeightDecayOverwhelming(Check):
             outweighed = seen.looks >= 3 and seen.outweighed >= self.outweighed_share * seen.looks
             shrunk = seen.falls and seen.last_norm <= self.shrunk * seen.first_norm
             if outweighed and shrunk and fallen is not None and fallen < self.not_learned:
-                yield self._found(optimizer, seen, fallen)
-
-    def _found(self, optimizer: OptimizerFact, seen: _Looks, fallen: float) -> Finding:
-        decay = _decay(optimizer) or 0.0
-        pull = sorted(seen.pulls)[len(seen.pulls) // 2]
-        usual = 0.01 if optimizer.kind in self.decoupled else 1e-4
-        return self.finding(
-            severity="error",
-            confidence=0.9,
-            message=(
-                f"`weight_decay={decay:g}` of `{optimizer.name}`{at_line(optimizer.place)} outweighs the "
-                f"gradients {pull:.2g} times: the weights shrank from norm {seen.first_norm:.3g} to "
-                f"{seen.last_norm:.3g} by step {seen.last_step}, and the loss {_words(fallen)}."
-            ),
-            why="Decay pulls every weight to zero at each step. Where it pulls harder than the gradients push, "
-            "nothing that is learned stays.",
-            fix=f"Lower `weight_decay` of `{optimizer.name}`{at_line(optimizer.place)} from {decay:g} to {usual:g}.",
-            where=optimizer.place,
-            first_step=1,
-            last_step=seen.last_step,
-            evidence={
-                "weight_decay": decay,
-                "decay_to_gradient": pull,
-                "first_weight_norm": seen.first_norm,
-                "last_weight_norm": seen.last_norm,
-                "loss_fallen": fallen,
-            },
-        )
+                decay = _decay(optimizer) or 0.0
+                pull = sorted(seen.pulls)[len(seen.pulls) // 2]
+                usual = 0.01 if optimizer.kind in self.decoupled else 1e-4
+                yield self.finding(
+                    severity="error",
+                    confidence=0.9,
+                    message=f"`weight_decay={decay:g}` of `{optimizer.name}`{at_line(optimizer.place)} outweighs the "
+                    f"gradients {pull:.2g} times: the weights shrank from norm {seen.first_norm:.3g} to "
+                    f"{seen.last_norm:.3g} by step {seen.last_step}, and the loss {_words(fallen)}.",
+                    why="Decay pulls every weight to zero at each step. Where it pulls harder than the gradients push, "
+                    "nothing that is learned stays.",
+                    fix=f"Lower `weight_decay` of `{optimizer.name}`{at_line(optimizer.place)} from {decay:g} to "
+                    f"{usual:g}.",
+                    where=optimizer.place,
+                    steps=(1, seen.last_step),
+                    evidence={
+                        "weight_decay": decay,
+                        "decay_to_gradient": pull,
+                        "first_weight_norm": seen.first_norm,
+                        "last_weight_norm": seen.last_norm,
+                        "loss_fallen": fallen,
+                    },
+                )
 
 
 def _decay(optimizer: OptimizerFact | None) -> float | None:
@@ -293,32 +282,22 @@ class WeightDecayOnNorms(Check):
             strong = self.strong_decoupled if optimizer.kind in self.decoupled else self.strong
             pull = decay * (highest_rate(optimizer) or 0.0) * state.step
             if norms and decay >= strong and pull >= self.least_pull:
-                yield self._judge(optimizer, decay, norms, state)
-
-    def _judge(self, optimizer: OptimizerFact, decay: float, norms: list[str], state: RunState) -> Finding:
-        biases = sum(name.endswith(".bias") for name in optimizer.parameters)
-        root = norms[0].split(".", 1)[0]
-        others = f" and {len(norms) - 1} more" if len(norms) > 1 else ""
-        return self.finding(
-            severity="note",
-            confidence=0.8,
-            message=(
-                f"`weight_decay={decay:g}` of `{optimizer.name}`{at_line(optimizer.place)} also pulls "
-                f"`{norms[0]}`{others} of normalisation layers and {biases} biases towards zero."
-            ),
-            why=(
-                "Decay keeps weights that are multiplied with inputs small. A scale of 1 in a normalisation "
-                "layer and a bias are no larger than they need be: pulling at them only costs accuracy."
-            ),
-            fix=(
-                f"Give them a group without decay: `[{{'params': [p for p in {root}.parameters() if p.ndim > 1]}}, "
-                f"{{'params': [p for p in {root}.parameters() if p.ndim < 2], 'weight_decay': 0.0}}]`."
-            ),
-            where=optimizer.place,
-            first_step=optimizer.step,
-            last_step=max(optimizer.step, state.step),
-            evidence={"weight_decay": decay, "norms": float(len(norms)), "biases": float(biases)},
-        )
+                biases = sum(name.endswith(".bias") for name in optimizer.parameters)
+                root = norms[0].split(".", 1)[0]
+                others = f" and {len(norms) - 1} more" if len(norms) > 1 else ""
+                yield self.finding(
+                    severity="note",
+                    confidence=0.8,
+                    message=f"`weight_decay={decay:g}` of `{optimizer.name}`{at_line(optimizer.place)} also pulls "
+                    f"`{norms[0]}`{others} of normalisation layers and {biases} biases towards zero.",
+                    why="Decay keeps weights that are multiplied with inputs small. A scale of 1 in a normalisation "
+                    "layer and a bias are no larger than they need be: pulling at them only costs accuracy.",
+                    fix=f"Give them a group without decay: `[{{'params': [p for p in {root}.parameters() if p.ndim > "
+                    f"1]}}, {{'params': [p for p in {root}.parameters() if p.ndim < 2], 'weight_decay': 0.0}}]`.",
+                    where=optimizer.place,
+                    steps=(optimizer.step, max(optimizer.step, state.step)),
+                    evidence={"weight_decay": decay, "norms": float(len(norms)), "biases": float(biases)},
+                )
 
 
 def _norms(optimizer: OptimizerFact, state: RunState) -> list[str]:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, op_of
-from torch_debugger.checks.loss_graph import BY_HAND, at, origin, output_activation, prediction_in
+from torch_debugger.checks.base import Check, RunState, at_line, op_of
+from torch_debugger.checks.loss_graph import BY_HAND, origin, output_activation, prediction_in
 from torch_debugger.checks.trends import fallen_share
 from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Record, Spread
 
@@ -55,7 +55,27 @@ class RegressionTargetScale(Check):
         for first, last in self._looks.values():
             far = self._is_far(first) and self._is_far(last)
             if far and (last.step >= self.steps_needed or self._tells_by_loss(last, state)):
-                yield self._judge(first, last, fallen, state)
+                target, output = last.target, last.prediction
+                yield self.finding(
+                    severity="warning",
+                    confidence=0.88,
+                    message=f"The targets of the loss{at_line(last.made)} are around {target.mean:.4g} (std "
+                    f"{target.std:.4g}), the outputs around {output.mean:.3g} at step {last.step}, and in "
+                    f"{state.step} steps the loss lost {fallen:.0%}.",
+                    why="A network starts with outputs near zero, and each step moves them by about the learning rate. "
+                    "To get to numbers this large takes very long, and all that time only the bias learns.",
+                    fix=f"Train on `(target - {target.mean:.4g}) / {_scale(target):.4g}` (mean and std of the training "
+                    "set), and turn predictions back with the same two numbers.",
+                    where=last.made,
+                    steps=(first.step, max(last.step, state.step)),
+                    evidence={
+                        "target_mean": target.mean,
+                        "target_std": target.std,
+                        "output_mean": output.mean,
+                        "output_std": output.std,
+                        "fallen_share": fallen,
+                    },
+                )
 
     def _tells_by_loss(self, last: Comparison, state: RunState) -> bool:
         """Where the mean is most of the error, a loss that stays says that the outputs are not even there."""
@@ -65,36 +85,6 @@ class RegressionTargetScale(Check):
     def _is_far(self, look: Comparison) -> bool:
         size = _size(look.target)
         return size > self.large and _size(look.prediction) < self.reached * size
-
-    def _judge(self, first: Comparison, last: Comparison, fallen: float, state: RunState) -> Finding:
-        target, output = last.target, last.prediction
-        return self.finding(
-            severity="warning",
-            confidence=0.88,
-            message=(
-                f"The targets of the loss{at(last.made)} are around {target.mean:.4g} (std {target.std:.4g}), "
-                f"the outputs around {output.mean:.3g} at step {last.step}, and in {state.step} steps the loss "
-                f"lost {fallen:.0%}."
-            ),
-            why=(
-                "A network starts with outputs near zero, and each step moves them by about the learning rate. "
-                "To get to numbers this large takes very long, and all that time only the bias learns."
-            ),
-            fix=(
-                f"Train on `(target - {target.mean:.4g}) / {_scale(target):.4g}` (mean and std of the training "
-                "set), and turn predictions back with the same two numbers."
-            ),
-            where=last.made,
-            first_step=first.step,
-            last_step=max(last.step, state.step),
-            evidence={
-                "target_mean": target.mean,
-                "target_std": target.std,
-                "output_mean": output.mean,
-                "output_std": output.std,
-                "fallen_share": fallen,
-            },
-        )
 
 
 def _size(side: Spread) -> float:
@@ -175,22 +165,15 @@ class TargetsOutOfReach(Check):
         return self.finding(
             severity="error",
             confidence=0.94,
-            message=(
-                f"The output of {activation.words} lies between {low:g} and {high:g}, but {outside:.0%} of the "
-                f"targets of the loss{at(look.made)} do not: they go from {look.target.lowest:.4g} to "
-                f"{look.target.highest:.4g}."
-            ),
-            why=(
-                "What lies outside of the range cannot be predicted at all. The model pushes its outputs to "
-                "the edge, where the gradient of the activation is close to zero."
-            ),
-            fix=(
-                f"Remove {activation.words} from the output; or bring the targets into the range of {low:g} to "
-                f"{high:g} before the loss."
-            ),
+            message=f"The output of {activation.words} lies between {low:g} and {high:g}, but {outside:.0%} of the "
+            f"targets of the loss{at_line(look.made)} do not: they go from {look.target.lowest:.4g} to "
+            f"{look.target.highest:.4g}.",
+            why="What lies outside of the range cannot be predicted at all. The model pushes its outputs to "
+            "the edge, where the gradient of the activation is close to zero.",
+            fix=f"Remove {activation.words} from the output; or bring the targets into the range of {low:g} to "
+            f"{high:g} before the loss.",
             where=activation.where,
-            first_step=look.step,
-            last_step=max(look.step, state.step),
+            steps=(look.step, max(look.step, state.step)),
             evidence={
                 "share_outside": outside,
                 "lowest_target": look.target.lowest,

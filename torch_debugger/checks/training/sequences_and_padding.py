@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, nodes_with, op_of
-from torch_debugger.checks.loss_graph import at, call_of, line_of
+from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, op_of
+from torch_debugger.checks.call_edits import replace_in_line
+from torch_debugger.checks.loss_graph import call_of, line_of
 from torch_debugger.records import (
     ClassTargets,
     Edit,
     Finding,
-    GraphNode,
     LossGraph,
     PaddedState,
     Place,
@@ -82,36 +82,29 @@ class PaddingCountedInLoss(Check):
     def _judge_site(self, site: str, state: RunState) -> Iterable[Finding]:
         looks = self._looks[site]
         if len(looks) >= self.looks and self._reductions.get(site) in ("mean", "sum"):
-            yield self._judge(site, looks[0], state)
-
-    def _judge(self, site: str, rows: TokenTargets, state: RunState) -> Finding:
-        known = rows.padding == rows.last
-        where = self._where(site) or rows.made
-        named = f", padding_idx={rows.padding} of the embedding" if known else ""
-        return self.finding(
-            severity="error" if known else "warning",
-            confidence=0.95 if known else 0.85,
-            message=(
-                f"{rows.in_tails:.0%} of the targets of the loss{at(where)} are the token {rows.last} behind "
-                f"the ends of the sequences{named}: padding is counted like words."
-            ),
-            why=(
-                "Padding is the easiest thing to predict. It lowers the mean loss, takes its share of every "
-                "gradient, and hides how well the words themselves are predicted."
-            ),
-            fix=f"Add `ignore_index={rows.last}` to the loss{at(where)}.",
-            where=where,
-            first_step=rows.step,
-            last_step=max(rows.step, state.step),
-            evidence={
-                "padding_token": float(rows.last),
-                "padding_share": rows.in_tails,
-                "rows_ended": rows.ended,
-                "shortest": float(rows.shortest),
-                "longest": float(rows.longest),
-            },
-            edit=_edit(where, rows.last),
-        )
+            rows = looks[0]
+            known = rows.padding == rows.last
+            where = self._where(site) or rows.made
+            named = f", padding_idx={rows.padding} of the embedding" if known else ""
+            yield self.finding(
+                severity="error" if known else "warning",
+                confidence=0.95 if known else 0.85,
+                message=f"{rows.in_tails:.0%} of the targets of the loss{at_line(where)} are the token {rows.last} "
+                f"behind the ends of the sequences{named}: padding is counted like words.",
+                why="Padding is the easiest thing to predict. It lowers the mean loss, takes its share of every "
+                "gradient, and hides how well the words themselves are predicted.",
+                fix=f"Add `ignore_index={rows.last}` to the loss{at_line(where)}.",
+                where=where,
+                steps=(rows.step, max(rows.step, state.step)),
+                evidence={
+                    "padding_token": float(rows.last),
+                    "padding_share": rows.in_tails,
+                    "rows_ended": rows.ended,
+                    "shortest": float(rows.shortest),
+                    "longest": float(rows.longest),
+                },
+                edit=_edit(where, rows.last),
+            )
 
     def _where(self, site: str) -> Place | None:
         graph = self._graphs.get(site)
@@ -121,9 +114,8 @@ class PaddingCountedInLoss(Check):
 
 def _edit(where: Place, token: int) -> Edit | None:
     for text in _CONSTRUCTORS:
-        if where.file and where.line and where.code and where.code.count(text) == 1:
-            after = where.code.replace(text, f"{text[:-1]}ignore_index={token})")
-            return Edit(where.file, where.line, where.code, after)
+        if (where.code or "").count(text) == 1:
+            return replace_in_line(where, text, f"{text[:-1]}ignore_index={token})")
     return None
 
 
@@ -181,24 +173,19 @@ class TargetShifted(Check):
             return
         offset = offsets.pop()
         if offset in (-1, 0, 2):
-            yield self._judge(graph, losses[0], looks[0], offset, state)
-
-    def _judge(self, graph: LossGraph, loss: GraphNode, rows: TokenTargets, offset: int, state: RunState) -> Finding:
-        where = call_of(graph, loss)
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=(
-                f"Every target of the loss{at(where)} is {_relation(offset)} that `{rows.embedding}` read, in "
-                f"batches of {rows.rows} x {rows.length} tokens: {_meaning(offset)}."
-            ),
-            why=_why(offset),
-            fix=_fix(offset),
-            where=where,
-            first_step=rows.step,
-            last_step=max(rows.step, state.step),
-            evidence={"offset": float(offset), "rows": float(rows.rows), "length": float(rows.length)},
-        )
+            rows = looks[0]
+            where = call_of(graph, losses[0])
+            yield self.finding(
+                severity="error",
+                confidence=0.93,
+                message=f"Every target of the loss{at_line(where)} is {_relation(offset)} that `{rows.embedding}` "
+                f"read, in batches of {rows.rows} x {rows.length} tokens: {_meaning(offset)}.",
+                why=_why(offset),
+                fix=_fix(offset),
+                where=where,
+                steps=(rows.step, max(rows.step, state.step)),
+                evidence={"offset": float(offset), "rows": float(rows.rows), "length": float(rows.length)},
+            )
 
 
 def _relation(offset: int) -> str:
@@ -304,18 +291,13 @@ class LastStateOfPaddedSequence(Check):
         return self.finding(
             severity="warning",
             confidence=0.9,
-            message=(
-                f"Of `{first.layer}` ({first.kind}) only {what} is used, and {ended:.0%} of its sequences end "
-                f"in padding: {padding:.0%} of all steps it reads come after the end."
-            ),
-            why=(
-                "The state goes on changing while the layer reads padding, so what it has read of a short "
-                "sequence fades before it is used, and depends on the longest sequence of the batch."
-            ),
-            fix=_last_state_of_padded_sequence_fix(first),
+            message=f"Of `{first.layer}` ({first.kind}) only {what} is used, and {ended:.0%} of its sequences end "
+            f"in padding: {padding:.0%} of all steps it reads come after the end.",
+            why="The state goes on changing while the layer reads padding, so what it has read of a short "
+            "sequence fades before it is used, and depends on the longest sequence of the batch.",
+            fix=_pack_or_gather(first),
             where=first.taken,
-            first_step=first.step,
-            last_step=max(last.step, state.step),
+            steps=(first.step, max(last.step, state.step)),
             evidence={
                 "rows_ended": ended,
                 "padding_share": padding,
@@ -325,7 +307,7 @@ class LastStateOfPaddedSequence(Check):
         )
 
 
-def _last_state_of_padded_sequence_fix(look: PaddedState) -> str:
+def _pack_or_gather(look: PaddedState) -> str:
     lengths = look.lengths or "lengths"
     order = ", batch_first=True" if look.batch_first else ""
     packed = f"pack_padded_sequence(x, {lengths}.cpu(){order}, enforce_sorted=False)"

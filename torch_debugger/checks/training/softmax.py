@@ -5,11 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import RunState, nodes_with, numbers_by_op, op_of
+from torch_debugger.checks.base import RunState, at_line, nodes_with, numbers_by_op, op_of
 from torch_debugger.checks.loss_graph import (
     SHAPE_ONLY,
     LossGraphCheck,
-    at,
+    dim_of,
+    fed_by,
     line_of,
     operands,
     origin,
@@ -40,28 +41,23 @@ class SoftmaxBeforeCrossEntropy(LossGraphCheck):
     title = "softmax is applied twice: in the model and in the loss"
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
-        softmax = _double_softmax(graph)
+        _, softmax = next(fed_by(graph, ("LogSoftmax",), ("Softmax",)), (None, None))
         if softmax is None:
             return None
         extra = output_activation(graph, softmax, state)
-        classes = softmax.shape[int(_dim(softmax))] if softmax.shape else 0
-        loss = f" at {graph.place.file}:{graph.place.line}" if graph.place.file else ""
+        classes = softmax.shape[dim_of(softmax)] if softmax.shape else 0
+        loss = at_line(graph.place)
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=(
-                f"The loss behind backward(){loss} applies log-softmax to the output of {extra.words}: "
-                "the scores go through softmax twice."
-            ),
-            why=(
-                "Cross-entropy contains a softmax of its own. Given probabilities between 0 and 1 it sees "
-                f"scores that hardly differ: the gradients are small, and with {classes} classes the "
-                f"cross-entropy cannot fall below {_floor(classes):.2f}."
-            ),
+            message=f"The loss behind backward(){loss} applies log-softmax to the output of {extra.words}: "
+            "the scores go through softmax twice.",
+            why="Cross-entropy contains a softmax of its own. Given probabilities between 0 and 1 it sees "
+            f"scores that hardly differ: the gradients are small, and with {classes} classes the "
+            f"cross-entropy cannot fall below {_floor(classes):.2f}.",
             fix=(f"Remove {extra.words} and pass the raw scores to the loss; take softmax only to show probabilities."),
             where=extra.where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={
                 "chain": "LogSoftmax <- Softmax",
                 "shape": str(tuple(softmax.shape)),
@@ -71,21 +67,6 @@ class SoftmaxBeforeCrossEntropy(LossGraphCheck):
             },
             edit=extra.removal,
         )
-
-
-def _double_softmax(graph: LossGraph) -> GraphNode | None:
-    for node in graph.nodes:
-        if op_of(node) == "LogSoftmax":
-            for operand in operands(graph, node):
-                made_by = origin(graph, operand)
-                if op_of(made_by) == "Softmax":
-                    return made_by
-    return None
-
-
-def _dim(softmax: GraphNode) -> float:
-    dim = float(softmax.saved.get("dim", -1))
-    return dim if -len(softmax.shape) <= dim < len(softmax.shape) else -1
 
 
 def _floor(classes: int) -> float:
@@ -132,7 +113,7 @@ class SoftmaxWrongDim(LossGraphCheck):
             yield self._judge_weights(record, over, state)
 
     def _is_new(self, look: WeightedSum) -> bool:
-        key = (look.dim, at(look.place))
+        key = (look.dim, at_line(look.place))
         return self._weights.setdefault(key, look) is look
 
     def finish(self, state: RunState) -> Iterable[Finding]:
@@ -146,18 +127,13 @@ class SoftmaxWrongDim(LossGraphCheck):
         return self.finding(
             severity="error",
             confidence=0.93,
-            message=(
-                f"The weights of the softmax{at(look.place)} add up to 1 over {over} (dim={look.dim}) of "
-                f"{look.shape}, but the values they weigh are added up over dim={wanted}."
-            ),
-            why=(
-                f"The weights of one sum compete with those of other sums, not with each other: how much they "
-                f"add up to is left to chance, and what one sample gets depends on {over}."
-            ),
-            fix=f"Write `dim={wanted}` in place of `dim={look.dim}` in the softmax{at(look.place)}.",
+            message=f"The weights of the softmax{at_line(look.place)} add up to 1 over {over} (dim={look.dim}) of "
+            f"{look.shape}, but the values they weigh are added up over dim={wanted}.",
+            why=f"The weights of one sum compete with those of other sums, not with each other: how much they "
+            f"add up to is left to chance, and what one sample gets depends on {over}.",
+            fix=f"Write `dim={wanted}` in place of `dim={look.dim}` in the softmax{at_line(look.place)}.",
             where=where,
-            first_step=look.step,
-            last_step=max(look.step, state.step),
+            steps=(look.step, max(look.step, state.step)),
             evidence={"shape": str(look.shape), "dim": float(look.dim), "summed_dim": float(wanted)},
         )
 
@@ -166,24 +142,19 @@ class SoftmaxWrongDim(LossGraphCheck):
         if found is None:
             return None
         softmax, wanted = found
-        shape, dim = softmax.shape, _softmax_wrong_dim_dim(softmax)
+        shape, dim = softmax.shape, dim_of(softmax)
         place = output_activation(graph, softmax, state)
         over = "the batch" if dim == 0 else f"dimension {dim}"
         return self.finding(
             severity="error",
             confidence=0.95,
-            message=(
-                f"The {place.function}{at(place.where)} runs over {over} (dim={dim}) of {tuple(shape)}, but "
-                f"the loss picks one of {shape[wanted]} classes along dim={wanted}."
-            ),
-            why=(
-                "Scores of different samples compete with each other, and those of one sample do not: its "
-                "probabilities do not add up to 1, so a model can lower the loss for all classes at once."
-            ),
+            message=f"The {place.function}{at_line(place.where)} runs over {over} (dim={dim}) of {tuple(shape)}, but "
+            f"the loss picks one of {shape[wanted]} classes along dim={wanted}.",
+            why="Scores of different samples compete with each other, and those of one sample do not: its "
+            "probabilities do not add up to 1, so a model can lower the loss for all classes at once.",
             fix=f"Write `dim={wanted}` in place of `dim={dim}` in {place.words}.",
             where=place.where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"shape": str(tuple(shape)), "dim": float(dim), "class_dim": float(wanted), "loss": graph.loss},
         )
 
@@ -212,7 +183,11 @@ def _mismatch(graph: LossGraph) -> tuple[GraphNode, int] | None:
         scores = next(operands(graph, node), None)
         if scores is None:
             continue
-        softmax = _softmax_behind(graph, scores)
+        source = origin(graph, scores)
+        if op_of(source) == "Log":
+            inner = next(operands(graph, source), None)
+            source = origin(graph, inner) if inner is not None else source
+        softmax = source if op_of(source) in ("LogSoftmax", "Softmax") and source.shape else None
         wanted = _picked_along(graph, node, scores, softmax) if softmax is not None else None
         if softmax is not None and wanted is not None and _differ(softmax, wanted):
             return softmax, wanted
@@ -226,19 +201,11 @@ def _picked_along(graph: LossGraph, node: GraphNode, scores: GraphNode, softmax:
         return None
     rank = len(softmax.shape)
     if op_of(node) == "LogSoftmax":  # that of cross_entropy itself
-        return _softmax_wrong_dim_dim(node)
+        return dim_of(node)
     if op_of(node) == "Gather":
         return int(float(node.saved["dim"])) % rank if "dim" in node.saved else None
     # log_probs[range(n), targets]: one of each row
     return 1 if rank == 2 and tuple(node.shape) == tuple(softmax.shape[:1]) else None
-
-
-def _softmax_behind(graph: LossGraph, scores: GraphNode) -> GraphNode | None:
-    source = origin(graph, scores)
-    if op_of(source) == "Log":
-        inner = next(operands(graph, source), None)
-        source = origin(graph, inner) if inner is not None else source
-    return source if op_of(source) in ("LogSoftmax", "Softmax") and source.shape else None
 
 
 def _class_dim(graph: LossGraph, scores: GraphNode, softmax: GraphNode) -> int | None:
@@ -258,17 +225,12 @@ def _is_next(graph: LossGraph, scores: GraphNode, softmax: GraphNode) -> bool:
 
 def _differ(softmax: GraphNode, wanted: int) -> bool:
     """A square of similarities may be read along both dimensions, as contrastive losses do."""
-    dim = _softmax_wrong_dim_dim(softmax)
+    dim = dim_of(softmax)
     return dim != wanted and softmax.shape[dim] != softmax.shape[wanted]
 
 
-def _softmax_wrong_dim_dim(softmax: GraphNode) -> int:
-    dim = int(float(softmax.saved.get("dim", -1)))
-    return dim + len(softmax.shape) if dim < 0 else dim
-
-
 # TD514: a softmax over a single score, which is 1 whatever the score.
-_SOFTMAX_OVER_ONE_CLASS_LOSSES = (
+_TAKE_PROBABILITIES = (
     "BinaryCrossEntropy",
     "MseLoss",
     "SmoothL1Loss",
@@ -311,7 +273,7 @@ class SoftmaxOverOneClass(LossGraphCheck):
         if not isinstance(record, WeightedSum):
             yield from super().see(record, state)
         elif record.shape[record.dim] == 1 and any(record.shape[dim] > 1 for dim in record.summed):
-            looks = self._weights.setdefault(at(record.place), [])
+            looks = self._weights.setdefault(at_line(record.place), [])
             looks.append(record)
             if len(looks) == self.looks_needed:
                 yield self._judge_weights(looks[0], state)
@@ -326,18 +288,13 @@ class SoftmaxOverOneClass(LossGraphCheck):
         return self.finding(
             severity="error",
             confidence=0.93,
-            message=(
-                f"The softmax{at(look.place)} runs over dim={look.dim} of {look.shape}, which holds one "
-                f"number: every weight is 1, and the values they weigh are added up over dim={wanted}."
-            ),
-            why=(
-                "A softmax divides by the sum over its dimension. Over one number that gives 1, so the scores "
-                "are never learned and the sum takes all its parts alike."
-            ),
-            fix=f"Write `dim={wanted}` in place of `dim={look.dim}` in the softmax{at(look.place)}.",
+            message=f"The softmax{at_line(look.place)} runs over dim={look.dim} of {look.shape}, which holds one "
+            f"number: every weight is 1, and the values they weigh are added up over dim={wanted}.",
+            why="A softmax divides by the sum over its dimension. Over one number that gives 1, so the scores "
+            "are never learned and the sum takes all its parts alike.",
+            fix=f"Write `dim={wanted}` in place of `dim={look.dim}` in the softmax{at_line(look.place)}.",
             where=look.place,
-            first_step=look.step,
-            last_step=max(look.step, state.step),
+            steps=(look.step, max(look.step, state.step)),
             evidence={"shape": str(look.shape), "dim": float(look.dim), "summed_dim": float(wanted)},
         )
 
@@ -349,29 +306,20 @@ class SoftmaxOverOneClass(LossGraphCheck):
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=(
-                f"The loss{at(where)} takes a softmax over one score ({tuple(softmax.shape)}): the result is 1 "
-                "whatever the model says, so no gradient flows."
-            ),
-            why=(
-                "A softmax divides by the sum over all classes. With one class that is the score itself: the "
-                "probability is 1 and its logarithm 0, for every input and every weight."
-            ),
-            fix=(
-                "For two classes with one output use `nn.BCEWithLogitsLoss()` on the raw score, with targets 0 "
-                "and 1 as floats; for cross-entropy give the last layer as many outputs as there are classes."
-            ),
+            message=f"The loss{at_line(where)} takes a softmax over one score ({tuple(softmax.shape)}): the result is "
+            "1 whatever the model says, so no gradient flows.",
+            why="A softmax divides by the sum over all classes. With one class that is the score itself: the "
+            "probability is 1 and its logarithm 0, for every input and every weight.",
+            fix="For two classes with one output use `nn.BCEWithLogitsLoss()` on the raw score, with targets 0 "
+            "and 1 as floats; for cross-entropy give the last layer as many outputs as there are classes.",
             where=where,
-            first_step=graph.step,
-            last_step=max(graph.step, state.step),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={"op": op_of(softmax), "shape": str(tuple(softmax.shape)), "loss": graph.loss},
         )
 
     def _over_one(self, graph: LossGraph) -> GraphNode | None:
         for node in _output_softmaxes(graph):
-            dim = int(float(node.saved.get("dim", -1)))
-            known = -len(node.shape) <= dim < len(node.shape)
-            if known and node.shape[dim] == 1 and max(node.shape) >= self.smallest_batch:
+            if node.shape and node.shape[dim_of(node)] == 1 and max(node.shape) >= self.smallest_batch:
                 return node
         return None
 
@@ -379,7 +327,7 @@ class SoftmaxOverOneClass(LossGraphCheck):
 def _output_softmaxes(graph: LossGraph) -> list[GraphNode]:
     """Log-softmaxes, and softmaxes that a loss takes as they are: attention is neither."""
     found = nodes_with(graph, ("LogSoftmax",))
-    for node in nodes_with(graph, _SOFTMAX_OVER_ONE_CLASS_LOSSES) if "Softmax" in numbers_by_op(graph) else ():
+    for node in nodes_with(graph, _TAKE_PROBABILITIES) if "Softmax" in numbers_by_op(graph) else ():
         sources = [origin(graph, operand) for operand in operands(graph, node)]
         found += [source for source in sources if op_of(source) == "Softmax"]
     return found

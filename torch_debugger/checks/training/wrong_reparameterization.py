@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.call_edits import edit_line, replace_in_line
 from torch_debugger.checks.models import (
     FORMULAS,
     RIGHT_USE,
@@ -15,7 +16,6 @@ from torch_debugger.checks.models import (
     sampled_right,
     wrong_use,
 )
-from torch_debugger.checks.optimization import at_line
 from torch_debugger.records import (
     SAMPLING_ORDERS,
     DivergenceReading,
@@ -101,8 +101,7 @@ class WrongReparameterization(Check):
             why=why,
             fix=fix,
             where=where,
-            first_step=first.step,
-            last_step=max(last.step, state.step),
+            steps=(first.step, max(last.step, state.step)),
             evidence={"fault": fault, "weight_of_the_divergence": look_weight(first), **evidence},
             edit=edit,
         )
@@ -201,10 +200,7 @@ def _uniform(look: LatentSampling) -> Said:
     )
     right = re.sub(r"rand(?!n)", "randn", name)
     fix = f"Draw it with `{right}`." if right != name else "Draw it with `torch.randn_like(std)`."
-    edit = None
-    code = place.code or ""
-    if place.file and place.line and right != name and code.count(f"{name}(") == 1:
-        edit = Edit(place.file, place.line, code, code.replace(f"{name}(", f"{right}("))
+    edit = replace_in_line(place, f"{name}(", f"{right}(") if right != name else None
     numbers: dict[str, float | str] = {
         "mean": noise.mean, "deviation": noise.deviation, "lowest": noise.low, "highest": noise.high,
     }  # fmt: skip
@@ -226,8 +222,6 @@ def _other_order(look: LatentSampling) -> Said:
     )
     why = f"{of_noise} The decoder learns from samples of another distribution than the one that the KL term is of."
     right = f"{mean} + {deviation} * {noise}"
-    edit = None
-    if len(written.around) == 2 and place.file and place.line and place.code:
-        edit = Edit(place.file, place.line, place.code, f"{written.around[0]}{right}{written.around[1]}")
+    edit = edit_line(place, f"{written.around[0]}{right}{written.around[1]}") if len(written.around) == 2 else None
     numbers: dict[str, float | str] = {"deviation": look.size}
     return message, why, f"Write `{right}`.", place, edit, numbers
