@@ -1,4 +1,4 @@
-"""What a check is: one class in a file of its own, records in, findings out.
+"""What a check is: one class, records in, findings out.
 
 A check is pure: no torch, no clock, no files. Its docstring has the headings Symptom, Evidence,
 Fix and Known limits; `torch-debugger explain NAME` prints exactly that text.

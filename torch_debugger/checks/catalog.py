@@ -1,4 +1,4 @@
-"""The catalog: every check found by walking the family folders, one class a file."""
+"""The catalog: every check found by walking the family folders."""
 
 from __future__ import annotations
 
@@ -29,6 +29,7 @@ def catalog() -> tuple[type[Check], ...]:
                 item
                 for item in vars(loaded).values()
                 if isinstance(item, type) and issubclass(item, Check) and item.__module__ == module.name
+                if hasattr(item, "id")  # else it is what several checks have in common
             ]
     return tuple(sorted(found, key=lambda check: check.id))
 

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import abc
 import math
 import statistics
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import ClassVar
 
-from torch_debugger.checks.base import RunState, at_line
-from torch_debugger.records import Place, SchedulerFact, SchedulerLook, StepCycle, Table, TensorRows
+from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.records import Finding, Place, SchedulerFact, SchedulerLook, StepCycle, Table, TensorRows
 
 
 @dataclass
@@ -84,6 +87,30 @@ class Streaks:
 
     def longer_than(self, length: int) -> list[Streak]:
         return [streak for streak in self._running.values() if streak.length > length]
+
+
+class StreakCheck(Check):
+    """Judged when enough sampled steps in a row were wrong, and again at the end."""
+
+    reads: ClassVar[tuple[type, ...]] = (StepCycle,)
+
+    sampled_steps: ClassVar[int] = 3
+
+    def __init__(self) -> None:
+        self._streaks = Streaks()
+
+    @abc.abstractmethod
+    def is_wrong(self, cycle: StepCycle) -> bool: ...
+
+    @abc.abstractmethod
+    def judge(self, streak: Streak, state: RunState) -> Finding: ...
+
+    def see(self, record: StepCycle, state: RunState) -> Iterable[Finding]:
+        if self._streaks.count(record, self.is_wrong(record)) == self.sampled_steps:
+            yield self.judge(self._streaks.of(record.optimizer), state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        return [self.judge(streak, state) for streak in self._streaks.longer_than(self.sampled_steps)]
 
 
 def call_at(place: Place, otherwise: str) -> str:

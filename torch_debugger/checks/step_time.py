@@ -265,12 +265,10 @@ class LineCost(Check):
     def advise(self, line: DearLine, state: RunState) -> Advice: ...
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
+        return self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
-
-    def _judge(self, state: RunState) -> Iterable[Finding]:
+        # Costs come far more often than stacks, and one process may judge a thousand ranks: worked out once.
         stacks, known = state.sampled.get("training"), (tuple(state.sites.values()), state.split.is_enough())
         if stacks is not self._stacks or known != self._known:
             self._stacks, self._known = stacks, known
@@ -407,6 +405,14 @@ def launching_s(fact: ProfileFact, split: StepSplit) -> float:
 
 def each(seconds: float, fact: ProfileFact) -> float:
     return seconds / max(1, fact.steps)
+
+
+def per_step(seconds: float, fact: ProfileFact) -> str:
+    return milliseconds(each(seconds, fact))
+
+
+def profiled_steps(fact: ProfileFact) -> tuple[int, int]:
+    return fact.first_step, fact.first_step + fact.steps - 1
 
 
 def device_s(products: Iterable[ProductTime]) -> float:

@@ -1,4 +1,4 @@
-"""TD316: the statistics that BatchNorm keeps for evaluation are not those of the data."""
+"""Batch normalisation: its kept statistics, tiny batches, and biases in front of it."""
 
 from __future__ import annotations
 
@@ -103,7 +103,6 @@ def _edit(place: Place) -> Edit | None:
     return edit_line(place, after) if count == 1 else None
 
 
-# TD315: batch normalisation over so few values that the batch decides the output.
 class BatchnormTinyBatch(Check):
     """BatchNorm computes its mean and variance over a batch of one sample, or over two or three values.
 
@@ -149,13 +148,10 @@ class BatchnormTinyBatch(Check):
             if record.shape[0] > 1 and _values(record) >= self.fewest_values:
                 self._larger.add(record.name)
             if not self._told and len(looks) > self.looks_needed:  # by then all layers have been met as often
-                return self._tell(state)
+                return self.finish(state)
         return ()
 
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._tell(state)
-
-    def _tell(self, state: RunState) -> Iterator[Finding]:
+    def finish(self, state: RunState) -> Iterator[Finding]:
         """One finding a model: the first of its layers."""
         roots: set[str] = set()
         if state.step < self.steps_needed:
@@ -208,7 +204,6 @@ def _groups(channels: int) -> int:
     return next(count for count in (8, 4, 2, 1) if channels % count == 0)
 
 
-# TD319: a bias that the batch normalisation right behind it subtracts again.
 class BiasBeforeBatchnorm(Check):
     """A layer adds a bias, and the BatchNorm right behind it subtracts it again with the mean.
 

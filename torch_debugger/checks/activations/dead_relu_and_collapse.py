@@ -1,4 +1,4 @@
-"""TD301: rectifiers that answer zero to everything."""
+"""Outputs that no longer depend on the input: dead ReLUs, collapsed embeddings."""
 
 from __future__ import annotations
 
@@ -203,7 +203,6 @@ def _fix(layer: _Layer, last: Rectifier, state: RunState) -> str:
     return f"Training killed it: lower the learning rate{rate}, or clip the gradients. {spare}"
 
 
-# TD318: two views that agree because every sample looks the same.
 class CollapsedRepresentation(Check):
     """The model gives the same embedding to every sample, which satisfies a loss that only asks for agreement.
 

@@ -1,4 +1,4 @@
-"""TD314: dropout that throws away nearly everything."""
+"""Dropout that takes too much, or stands behind the last layer."""
 
 from __future__ import annotations
 
@@ -91,7 +91,6 @@ def _as_module(mask: DropoutLook, state: RunState) -> ModuleFact:
     return ModuleFact(mask.source, "", place, settings={"p": mask.share})
 
 
-# TD313: dropout behind the last layer, on the scores themselves.
 _TAKERS = {
     "LogSoftmax": "cross-entropy", "BinaryCrossEntropyWithLogits": "binary cross-entropy",
     "MseLoss": "the squared error", "L1Loss": "the absolute error", "SmoothL1Loss": "the smooth L1 loss",

@@ -1,4 +1,4 @@
-"""TD317: start values that make the signal grow or shrink from layer to layer."""
+"""Start values that are too large, too small, or all alike."""
 
 from __future__ import annotations
 
@@ -179,7 +179,6 @@ def _where(model: ModelFact, layer: str, state: RunState) -> Place:
     return Place(made.file, made.line, layer, made.code)
 
 
-# TD311: units that began alike and can never become different.
 class ConstantInitSymmetry(Check):
     """All units of a layer have the same weights and get the same gradient, so they stay copies of one unit.
 

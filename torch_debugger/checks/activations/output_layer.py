@@ -1,4 +1,4 @@
-"""TD310: a ReLU behind the last layer, where the loss needs scores below zero."""
+"""Layers behind the last one: a ReLU or a LayerNorm in front of the loss."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ class ReluAfterOutput(Check):
             needs = self._needs(graph, taker) if relu is not None else None
             if relu is not None and needs is not None:
                 extra = output_activation(graph, relu, state)
-                found = extra.node.place
+                found = extra.node.place  # where forward returns it, else where the module is made
                 place = found if found is not None and found.file else extra.where
                 after = _without(place.code or "", extra, state) if extra.node.place else None
                 return self.finding(
@@ -123,7 +123,6 @@ def _without(code: str, extra: OutputActivation, state: RunState) -> str | None:
     return None
 
 
-# TD320: a LayerNorm behind the last layer of a regression.
 class NormAfterOutput(Check):
     """The outputs of a regression go through a LayerNorm, which takes away their level and their size.
 

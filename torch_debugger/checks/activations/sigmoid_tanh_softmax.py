@@ -1,4 +1,4 @@
-"""TD312: sigmoids and tanhs that sit at their limits, where they have no slope."""
+"""Sigmoids, tanhs and softmaxes that sit at their limits, and masks multiplied into scores."""
 
 from __future__ import annotations
 
@@ -109,7 +109,6 @@ def _where(look: Squasher, state: RunState) -> Place:
     return Place(made.file, made.line, look.source, made.code)
 
 
-# TD321: a mask of zeros and ones multiplied into scores, in front of a softmax.
 class MaskMultipliedIntoScores(Check):
     """Scores are multiplied with a mask of zeros and ones before the softmax, so nothing is masked.
 

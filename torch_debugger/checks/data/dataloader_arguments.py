@@ -1,4 +1,4 @@
-"""TD205: the training goes through one class after the other."""
+"""How loaders order and cut their batches: sorted classes, one order in every epoch, drop_last."""
 
 from __future__ import annotations
 
@@ -125,7 +125,6 @@ class UnshuffledSortedLabels(Check):
         )
 
 
-# TD208: a shuffled loader gives the same order in every epoch.
 _Pass = tuple[int, int]  # loader, iteration
 
 
@@ -227,7 +226,6 @@ def _cause_and_fix(fact: LoaderFact, anew: bool) -> tuple[str, str]:
     )
 
 
-# TD211: drop_last leaves out most of the data, or all of it.
 class DropLastLosesData(Check):
     """A loader with drop_last=True leaves out a large part of its data, always the same one.
 

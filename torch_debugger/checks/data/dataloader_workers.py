@@ -1,4 +1,4 @@
-"""TD219: every worker of a loader draws the same random numbers."""
+"""Random numbers and samples that the workers of a loader share."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ class WorkerRngIdentical(Check):
             )
 
 
-# TD207: each worker of a loader delivers the same samples.
 class SamplesRepeatedByWorkers(Check):
     """Every worker process of a loader goes through the same samples.
 

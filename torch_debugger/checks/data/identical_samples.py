@@ -1,4 +1,4 @@
-"""TD201: every step trains on the same batch, although the loader has others."""
+"""Batches and samples that are always the same."""
 
 from __future__ import annotations
 
@@ -192,7 +192,6 @@ def _edit(fact: LoaderFact) -> Edit | None:
     return edit_line(fact.place, _loop(fact).strip("`")) if alone else None
 
 
-# TD214: all samples of a batch are the same, but their labels are not.
 class IdenticalSamples(Check):
     """Every sample of a batch holds the same values, while the targets differ.
 
@@ -242,11 +241,11 @@ class IdenticalSamples(Check):
         one_each = target.shape[:1] == look.shape[:1]  # and not one for each token
         if many and one_each and len(set(look.samples)) == 1 and look.std > 0 and len(target.labels) > 1:
             self._given.append(look)
-            yield from self._tell_input(state)
+            yield from self.finish(state)
         else:
             self._given.clear()
 
-    def _tell_input(self, state: RunState) -> Iterable[Finding]:
+    def finish(self, state: RunState) -> Iterable[Finding]:
         long_enough = state.step >= self.steps_needed and len(self._given) >= self.looks_needed
         if long_enough and not self._told:
             self._told = True
@@ -266,9 +265,6 @@ class IdenticalSamples(Check):
                 steps=(self._given[0].step, look.step),
                 evidence={"samples": float(count), "looks": float(len(self._given))},
             )
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._tell_input(state)
 
     def _see_batch(self, record: BatchLook, state: RunState) -> Iterable[Finding]:
         fact = state.loaders.get(record.loader)

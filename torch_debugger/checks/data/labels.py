@@ -1,4 +1,4 @@
-"""TD204: every sample has the same label."""
+"""Labels that are constant, shuffled apart from their inputs, or leaked into them."""
 
 from __future__ import annotations
 
@@ -112,7 +112,6 @@ class LabelsConstant(Check):
         )
 
 
-# TD217: inputs and labels that were shuffled apart.
 class LabelsShuffledApart(Check):
     """Of two arrays that belong together one is shuffled alone, so that samples get other samples' labels.
 
@@ -191,7 +190,6 @@ def _fix(pair: ShuffledPair) -> str:
     )
 
 
-# TD212: the target is one of the input columns, or a token that the model can see.
 class TargetLeakage(Check):
     """The model is given the target itself: as a column of its table, or as the next token.
 

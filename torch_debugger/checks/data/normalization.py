@@ -1,4 +1,4 @@
-"""TD203: features go into the first layer in their raw units."""
+"""Inputs on a scale that the first layer is not made for."""
 
 from __future__ import annotations
 
@@ -75,7 +75,6 @@ class InputNotNormalized(Check):
                 )
 
 
-# TD202: images go into the first layer as bytes, 0 to 255.
 class ImageRange(Check):
     """Images reach the first layer with values from 0 to 255.
 
@@ -126,7 +125,6 @@ class ImageRange(Check):
                 )
 
 
-# TD215: validation inputs are on another scale than those the model is trained on.
 _MOST_LOOKS = 64  # the last ones
 
 

@@ -1,4 +1,4 @@
-"""TD210: axes exchanged by view() or reshape(), which mixes up what belongs together."""
+"""Axes that were mixed up: view() for permute(), the batch taken for time."""
 
 from __future__ import annotations
 
@@ -148,7 +148,6 @@ def _edit(place: Place, axes: str) -> Edit | None:
     return edit_line(place, f"{code[:end]}.permute({axes}){code[last:]}")
 
 
-# TD218: a layer that wants time first is given the batch first.
 class BatchAxisTakenForTime(Check):
     """A recurrent or attention layer without `batch_first=True` is given [batch, time, features].
 

@@ -1,4 +1,4 @@
-"""TD206: validation samples that are trained on as well."""
+"""Validation data: overlap with the training data, unseen classes, augmentation."""
 
 from __future__ import annotations
 
@@ -154,7 +154,6 @@ def _cut(fact: LoaderFact, rival: LoaderFact) -> Place:
     return min(own, key=lambda place: place.line or 0) if own else both[0] if both else line_of(fact)
 
 
-# TD216: validation has classes that training never shows.
 @dataclass
 class _Classes:
     """The labels of one loader."""
@@ -246,7 +245,6 @@ class ValidationClassesUnseen(Check):
         )
 
 
-# TD209: validation samples are changed at random, as training samples are.
 class AugmentationOnValidation(Check):
     """Random augmentation is on for the validation data.
 

@@ -1,4 +1,4 @@
-"""TD401: gradients that fade away on their way to the first layers."""
+"""Gradients that fade away, or grow, on their way back through layers or time."""
 
 from __future__ import annotations
 
@@ -165,7 +165,6 @@ def _fix(model: ModelFact | None, small_start: bool) -> str:
     return advice
 
 
-# TD410: gradients that grow on their way back, through layers or through time.
 _RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
 
 

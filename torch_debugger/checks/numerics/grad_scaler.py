@@ -1,4 +1,4 @@
-"""TD607: gradients divided by a GradScaler's scale that they were never multiplied by."""
+"""GradScaler: scaled and unscaled gradients in the wrong place, and a scale that collapses."""
 
 from __future__ import annotations
 
@@ -60,7 +60,6 @@ class LossNotScaled(Check):
                 )
 
 
-# TD606: an update made with gradients that still carry a GradScaler's scale.
 class ScaledGradientsInStep(Check):
     """The loss is scaled, but the optimizer steps without the scaler: the gradients are far too large.
 
@@ -120,7 +119,6 @@ def _edit(record: ScalerMisuse) -> Edit | None:
     return edit_line(place, f"{indent}{record.scaler}.step({name})\n{indent}{record.scaler}.update()")
 
 
-# TD605: gradients clipped while a GradScaler's scale is still in them.
 class ClipBeforeUnscale(Check):
     """Gradients are clipped before `scaler.unscale_`, while they are still multiplied by the scale.
 
@@ -179,7 +177,6 @@ def _found_norm(record: ScalerMisuse) -> str:
     return f": their norm was {record.norm:.3g}, which is {record.norm / record.scale:.3g} without the scale"
 
 
-# TD604: a GradScaler that leaves out most steps, its scale falling without an end.
 class ScaleCollapse(Check):
     """A GradScaler leaves out step after step, because the gradients are not finite at any scale.
 

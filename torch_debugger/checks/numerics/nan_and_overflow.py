@@ -1,4 +1,4 @@
-"""TD601: the first NaN or Inf, and the operation that made it."""
+"""NaN and Inf: the operation that made the first one, and numbers that grow towards it."""
 
 from __future__ import annotations
 
@@ -151,7 +151,6 @@ def _evidence(fact: NonFinite) -> dict[str, float | str]:
     return evidence | {key: text for key, text in more.items() if text} | fact.update
 
 
-# TD616: NaN in what a model gives, in a script that trains nothing.
 class OutputNotFinite(Check):
     """A model that is only run, not trained, gives NaN.
 
@@ -235,7 +234,6 @@ def _where_in_output(record: NonFiniteOutput) -> str:
     return f"Seen in call {record.call:,} of `{record.model}`, in {mode} mode{'; ' if shared else ''}{shared}."
 
 
-# TD602: values that grow steadily towards the largest number their dtype can hold.
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028e38, "float64": 1.7977e308}
 _WORDS = {"activation": "The output of", "output_gradient": "The gradient of the output of"}
 

@@ -1,4 +1,4 @@
-"""TD603: gradients that float16 rounds to zero."""
+"""Gradients that float16 rounds to zero, and custom backwards that are wrong."""
 
 from __future__ import annotations
 
@@ -150,7 +150,6 @@ def _fix(scale: float | None, site: Place) -> str:
     )
 
 
-# TD610: a custom autograd Function whose backward does not belong to its forward.
 class WrongCustomGradient(Check):
     """The backward of a custom autograd Function does not compute the gradient of its forward.
 

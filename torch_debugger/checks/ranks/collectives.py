@@ -1,4 +1,4 @@
-"""A collective that only some ranks call."""
+"""Collectives that only some ranks call, or that ranks call in different orders or shapes."""
 
 from __future__ import annotations
 
@@ -68,7 +68,6 @@ class CollectiveSkipped(DeadlockCheck):
         )
 
 
-# Ranks that are in different collectives at the same time.
 class CollectivesOutOfOrder(DeadlockCheck):
     """The ranks call collectives in different orders, or some of them on some ranks only.
 
@@ -113,7 +112,6 @@ def _numbers(deadlock: Deadlock, scene: Scene) -> str:
     return f" (it is number {min(begun):,} for all of them)" if known else ""
 
 
-# Ranks that bring tensors of different shapes to one collective.
 class CollectiveShapesDiffer(DeadlockCheck):
     """The ranks are in the same collective with tensors of different shapes.
 
@@ -179,7 +177,6 @@ def _shapes(shapes: tuple[str, ...]) -> str:
     return " and ".join(dict.fromkeys(shapes)) or "no tensor"
 
 
-# TD809: ranks put different collectives together, and nothing complains.
 _Group = tuple[str, tuple[tuple[int, int], ...]]  # its name, and its members
 _Line = tuple[str | None, int | None, str | None, int | None]
 _WITHOUT_VALUES = "barrier"

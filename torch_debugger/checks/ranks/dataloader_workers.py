@@ -1,4 +1,4 @@
-"""TD842: the memory of a loader's workers grows from batch to batch."""
+"""Memory and file handles of a loader's workers."""
 
 from __future__ import annotations
 
@@ -205,7 +205,6 @@ def _what(container: GrownContainer) -> str:
     return kinds.get(container.kind, f"The {container.kind}")
 
 
-# TD843: workers read through one file handle that was opened before they were forked.
 class WorkersShareAFileHandle(Check):
     """A dataset opens a file once, and its forked workers all read through that one handle.
 

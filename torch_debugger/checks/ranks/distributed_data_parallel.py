@@ -1,4 +1,4 @@
-"""TD802: a model is in DistributedDataParallel, and its gradients are not averaged."""
+"""DistributedDataParallel: gradients that are not averaged, weights that drift apart, BatchNorm."""
 
 from __future__ import annotations
 
@@ -111,7 +111,6 @@ def _edit(call: Place, wrapper: str) -> Edit | None:
     return replace_in_line(call, f"{wrapper}.module(", f"{wrapper}(")
 
 
-# TD811: ranks that should have the same weights do not.
 _Cause = tuple[str, str, Place]  # what happened, what to do, where
 
 
@@ -283,7 +282,6 @@ def _training_line(found: SideBySide) -> Place:
     return next((call.call for _, call in found.calls()), found.average.made)
 
 
-# TD807: BatchNorm takes its statistics from the few samples of one rank.
 class BatchnormPerRank(RankCheck):
     """Gradients are averaged over all ranks, but BatchNorm normalises by the few samples of its own rank.
 

@@ -1,4 +1,4 @@
-"""TD803: several ranks train on the same batches."""
+"""How the data is shared out among ranks: the same batches, or fewer of them."""
 
 from __future__ import annotations
 
@@ -166,7 +166,6 @@ def _words(fact: LoaderFact | None, call: Place, world: int) -> tuple[str, str]:
     )
 
 
-# TD805: ranks whose loaders have different numbers of batches.
 class UnevenBatches(RankCheck):
     """One rank's loader has more batches than another's, and every rank goes through all of its own.
 
@@ -248,7 +247,6 @@ class UnevenBatches(RankCheck):
         )
 
 
-# One rank has fewer batches than the others.
 class RankOutOfData(DeadlockCheck):
     """One rank has finished its data, and the others wait for it in the next batch's collective.
 

@@ -1,4 +1,4 @@
-"""The training does not go on; nobody knows more."""
+"""A training that does not go on: locks, reads, workers, endless samples."""
 
 from __future__ import annotations
 
@@ -101,7 +101,6 @@ class TrainingStandsStill(HangCheck):
         )
 
 
-# A worker of a loader waits for a lock that stayed behind in the training process.
 class WorkerDeadlocked(HangCheck):
     """A worker of a DataLoader waits for a lock that nobody in its process will ever release.
 
@@ -146,7 +145,6 @@ class WorkerDeadlocked(HangCheck):
                 )
 
 
-# A lock, a queue or an event is waited for that nobody will give.
 class LockNeverReleased(HangCheck):
     """The training waits for a lock, a queue, an event or a thread, and nobody is left who would end the wait.
 
@@ -282,7 +280,6 @@ def _waits(reader: Standing) -> str:
     return f"waits for data of {_named(reader.target) or 'a file or connection'}"
 
 
-# One sample of a dataset that never gets ready.
 class EndlessSample(HangCheck):
     """Making one batch takes far longer than any batch before it, and the dataset is still at it.
 

@@ -1,4 +1,4 @@
-"""TD801: a rank that was ended by a signal, and the others after it."""
+"""Ranks that were killed, left early, or crashed while the others wait."""
 
 from __future__ import annotations
 
@@ -6,16 +6,7 @@ import signal
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import at_line
-from torch_debugger.checks.hangs import (
-    GONE,
-    Deadlock,
-    DeadlockCheck,
-    Scene,
-    nccl_advice,
-    nothing_moves,
-    seconds,
-    spot,
-)
+from torch_debugger.checks.hangs import GONE, Deadlock, DeadlockCheck, Scene, nccl_advice, nothing_moves, seconds, spot
 from torch_debugger.checks.rank_checks import RankCheck, RankStates
 from torch_debugger.records import CollectiveKind, CollectivesFact, CrashFact, Finding, HangFact, Place, RankEnd, Record
 from torch_debugger.records.ranks import ranks_in_words
@@ -147,8 +138,6 @@ def _last_seen(rank: int, ranks: RankStates) -> Place:
     return Place(file=run.script) if run is not None else Place()
 
 
-# TD812: a rank ends in good order while the others still need it.
-
 # Files of torch in whose functions a rank meets the others.
 _MEETING = ("torch/distributed/", "torch/nn/parallel/distributed.py", "torch/autograd/graph.py")
 # On a busy machine an interpreter may take longer to end than another one to crash.
@@ -236,7 +225,6 @@ def _have_as_many_batches(ranks: RankStates) -> bool:
     return bool(lengths) and all(len(each) == 1 and None not in each for each in lengths.values())
 
 
-# A rank is gone, and the others wait for it.
 class RankGone(DeadlockCheck):
     """A rank has crashed, was killed or has left the training, and the others wait for it in a collective.
 

@@ -1,4 +1,4 @@
-"""TD840: one worker of a loader is much slower than the others, and all wait for it."""
+"""Slow workers and slow samples that everybody waits for."""
 
 from __future__ import annotations
 
@@ -136,7 +136,6 @@ def _line(worker: WorkerTime) -> str:
     )
 
 
-# TD841: single samples take far longer than the others, and the training stands still for them.
 _LISTED = 6
 
 
@@ -201,6 +200,7 @@ class SlowSample(Check):
     def _told(
         self, stalls: Sequence[StalledBatch], loader: LoaderFact, gain: float, worst: StalledBatch, sample: SampleSeen
     ) -> Finding:
+        # The passes in which this sample was slow.
         seen = {stall.iteration for stall in stalls if stall.sample is not None and stall.sample.index == sample.index}
         again = sorted(seen) if sample.index is not None else []
         certain = len(again) > 1 or len(stalls) >= self.enough

@@ -1,4 +1,4 @@
-"""TD808: one rank works longer in every step than the others, which wait for it."""
+"""One rank that works longer in every step than the others, which wait for it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TD114: a line takes a result out of the autograd graph, and what made it is never trained."""
+"""The autograd graph: lines that cut it, layers outside of it, writes into it, graphs nobody uses."""
 
 from __future__ import annotations
 
@@ -110,7 +110,6 @@ def _fix(part: UnreachedPart, switched: bool) -> str:
     return f"Let gradients through{at}: `{part.cut.code}` must keep the graph of `{part.part}`. {kept}"
 
 
-# TD115: layers that are made and given to the optimizer, and whose results nobody uses.
 class UnusedParameters(Check):
     """A layer is made and given to the optimizer, but the model never uses it, or drops its result.
 
@@ -186,7 +185,6 @@ def _use_or_remove(part: UnreachedPart, name: str) -> str:
     return f"Use `self.{name}` in `forward`, or remove the line that makes it{at_line(part.cut)}."
 
 
-# TD151: values that a loss was computed from are written through .data before its backward.
 class DataWriteBeforeBackward(Check):
     """Values are written through `.data` between forward and backward.
 
@@ -251,7 +249,6 @@ class DataWriteBeforeBackward(Check):
         )
 
 
-# TD136: validation passes that build graphs nobody uses.
 class GradEnabledInValidation(Check):
     """Validation runs with autograd on: every batch builds a graph that nobody uses.
 

@@ -1,25 +1,82 @@
-"""TD118: a part was meant to be trained, and the line that says so switches nothing."""
+"""Layers that are frozen, or trained, against the line that says otherwise."""
 
 from __future__ import annotations
 
+import abc
 import dataclasses
 from collections.abc import Iterable
+from typing import ClassVar
 
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.checks.optimization import call_at
-from torch_debugger.records import (
-    CheckpointLoad,
-    Finding,
-    FrozenAtRandom,
-    GradientFlag,
-    Place,
-    Record,
-    UnmatchedSwitch,
-)
+from torch_debugger.records import CheckpointLoad, Finding, FrozenAtRandom, GradientFlag, Place, Record, UnmatchedSwitch
 
 
-class FrozenByMistake(Check):
+class _SwitchCheck(Check):
+    """A line that should switch gradients on or off, and does not."""
+
+    reads = (GradientFlag, UnmatchedSwitch)
+
+    looks: ClassVar[int]  # that must agree
+    confidence: ClassVar[float]
+    counted: ClassVar[str]  # of a flag: the values that are not as the line says
+
+    def __init__(self) -> None:
+        self._seen: dict[str, list[GradientFlag]] = {}
+        self._unmatched: dict[Place, list[UnmatchedSwitch]] = {}
+
+    @abc.abstractmethod
+    def is_without_effect(self, record: GradientFlag | UnmatchedSwitch) -> bool: ...
+
+    @abc.abstractmethod
+    def message(self, record: GradientFlag | UnmatchedSwitch) -> str: ...
+
+    def see(self, record: GradientFlag | UnmatchedSwitch, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, UnmatchedSwitch):
+            self._unmatched.setdefault(record.place, []).append(record)
+        elif not self.is_without_effect(record):
+            self._seen.pop(record.owner, None)
+        else:
+            flags = self._seen.setdefault(record.owner, [])
+            flags.append(record)
+            if len(flags) == self.looks:
+                yield self._judge(flags[0], record.step)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        for flags in self._seen.values():
+            if len(flags) > self.looks or flags[-1].step >= state.step:  # one look at the very end is enough
+                yield self._judge(flags[0], max(state.step, flags[-1].step))
+        for switches in self._unmatched.values():
+            switch = switches[-1]
+            if len(switches) >= self.looks and self.is_without_effect(switch):
+                why, advice = unmatched(switch)
+                yield self.finding(
+                    severity="error",
+                    confidence=0.88,
+                    message=self.message(switch),
+                    why=why,
+                    fix=advice,
+                    where=switch.place,
+                    steps=(switches[0].step, switch.step),
+                    evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
+                )
+
+    def _judge(self, flag: GradientFlag, last_step: int) -> Finding:
+        return self.finding(
+            severity="error",
+            confidence=self.confidence,
+            message=self.message(flag),
+            why=cause(flag),
+            fix=f"Write `{switched(flag)}`{at_line(flag.place)}.",
+            where=where(flag),
+            steps=(flag.step, last_step),
+            evidence={"attribute": flag.attribute, f"{self.counted}_values": float(getattr(flag, self.counted))},
+            edit=edit_line(flag.place, switched(flag)),
+        )
+
+
+class FrozenByMistake(_SwitchCheck):
     """A part of the model stays frozen, although a line of the script unfreezes it.
 
     Symptom:
@@ -38,71 +95,31 @@ class FrozenByMistake(Check):
     id = "TD118"
     name = "frozen-by-mistake"
     title = "a part stays frozen although a line unfreezes it"
-    reads = (GradientFlag, UnmatchedSwitch)
-    explains = (
-        "lr-too-high",
-        "posterior-collapse",
-        "frozen-at-random",
-    )  # what is not trained keeps the loss where it was
+    # what is not trained keeps the loss where it was
+    explains = ("lr-too-high", "posterior-collapse", "frozen-at-random")
 
-    # A second look must agree: the line may stand between two others that do switch.
-    looks = 2
+    looks = 2  # a second look must agree: the line may stand between two others that do switch
+    confidence = 0.95
+    counted = "frozen"
 
-    def __init__(self) -> None:
-        self._seen: dict[str, list[GradientFlag]] = {}
-        self._unmatched: dict[Place, list[UnmatchedSwitch]] = {}
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def is_without_effect(self, record: GradientFlag | UnmatchedSwitch) -> bool:
         if isinstance(record, UnmatchedSwitch):
-            self._unmatched.setdefault(record.place, []).append(record)
-            return
-        assert isinstance(record, GradientFlag)
-        if not record.value or record.trainable or not record.frozen:
-            self._seen.pop(record.owner, None)
-            return
-        flags = self._seen.setdefault(record.owner, [])
-        flags.append(record)
-        if len(flags) == self.looks:
-            yield self._judge(flags[0], record.step)
+            return record.value and record.frozen > 0
+        return record.value and not record.trainable and record.frozen > 0
 
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        for flags in self._seen.values():
-            if len(flags) > self.looks or flags[-1].step >= state.step:  # one look at the very end is enough
-                yield self._judge(flags[0], max(state.step, flags[-1].step))
-
-        for switches in self._unmatched.values():
-            switch = switches[-1]
-            if len(switches) >= self.looks and switch.value and switch.frozen:
-                why, advice = unmatched(switch)
-                yield self.finding(
-                    severity="error",
-                    confidence=0.88,
-                    message=f"{call_at(switch.place, 'requires_grad_(True)')} unfreezes nothing of `{switch.root}`: "
-                    f"{switch.frozen:,} of its values are still frozen at step {switch.step}.",
-                    why=why,
-                    fix=advice,
-                    where=switch.place,
-                    steps=(switches[0].step, switch.step),
-                    evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
-                )
-
-    def _judge(self, flag: GradientFlag, last_step: int) -> Finding:
-        return self.finding(
-            severity="error",
-            confidence=0.95,
-            message=f"All {flag.frozen:,} values of `{flag.owner}` are still frozen at step {flag.step}: "
-            f"{call_at(flag.place, f'{flag.owner}.{flag.attribute} = True')} does not unfreeze them.",
-            why=cause(flag),
-            fix=fix(flag),
-            where=where(flag),
-            steps=(flag.step, last_step),
-            evidence={"attribute": flag.attribute, "frozen_values": float(flag.frozen)},
-            edit=edit_line(flag.place, switched(flag)),
+    def message(self, record: GradientFlag | UnmatchedSwitch) -> str:
+        if isinstance(record, UnmatchedSwitch):
+            return (
+                f"{call_at(record.place, 'requires_grad_(True)')} unfreezes nothing of `{record.root}`: "
+                f"{record.frozen:,} of its values are still frozen at step {record.step}."
+            )
+        return (
+            f"All {record.frozen:,} values of `{record.owner}` are still frozen at step {record.step}: "
+            f"{call_at(record.place, f'{record.owner}.{record.attribute} = True')} does not unfreeze them."
         )
 
 
-# TD119: a part was meant to stay as it is, and the line that says so switches nothing.
-class FreezeWithoutEffect(Check):
+class FreezeWithoutEffect(_SwitchCheck):
     """A part of the model is trained, although a line of the script freezes it.
 
     Symptom:
@@ -122,64 +139,28 @@ class FreezeWithoutEffect(Check):
     id = "TD119"
     name = "freeze-without-effect"
     title = "a part is trained although a line freezes it"
-    reads = (GradientFlag, UnmatchedSwitch)
 
     looks = 3
+    confidence = 0.93
+    counted = "moved"
 
-    def __init__(self) -> None:
-        self._seen: dict[str, list[GradientFlag]] = {}
-        self._unmatched: dict[Place, list[UnmatchedSwitch]] = {}
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+    def is_without_effect(self, record: GradientFlag | UnmatchedSwitch) -> bool:
         if isinstance(record, UnmatchedSwitch):
-            self._unmatched.setdefault(record.place, []).append(record)
-            return
-        assert isinstance(record, GradientFlag)
-        if record.value or record.toggled or record.frozen or not record.moved:
-            self._seen.pop(record.owner, None)
-            return
-        flags = self._seen.setdefault(record.owner, [])
-        flags.append(record)
-        if len(flags) == self.looks:
-            yield self._judge(flags[0], record.step)
+            return not record.value and record.trainable > 0 and not record.frozen
+        return not (record.value or record.toggled or record.frozen) and record.moved > 0
 
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        for flags in self._seen.values():
-            if len(flags) > self.looks or flags[-1].step >= state.step:  # one look at the very end is enough
-                yield self._judge(flags[0], max(state.step, flags[-1].step))
-
-        for switches in self._unmatched.values():
-            switch = switches[-1]
-            if len(switches) >= self.looks and not switch.value and switch.trainable and not switch.frozen:
-                why, advice = unmatched(switch)
-                yield self.finding(
-                    severity="error",
-                    confidence=0.88,
-                    message=f"{call_at(switch.place, 'requires_grad_(False)')} freezes nothing of `{switch.root}`: all "
-                    f"{switch.trainable:,} values are trained, until step {switch.step}.",
-                    why=why,
-                    fix=advice,
-                    where=switch.place,
-                    steps=(switches[0].step, switch.step),
-                    evidence={"test": switch.test, "frozen_values": float(switch.frozen)},
-                )
-
-    def _judge(self, flag: GradientFlag, last_step: int) -> Finding:
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=f"The optimizer moves {flag.moved:,} values of `{flag.owner}` since step {flag.step}: "
-            f"{call_at(flag.place, f'{flag.owner}.{flag.attribute} = False')} does not freeze them.",
-            why=cause(flag),
-            fix=fix(flag),
-            where=where(flag),
-            steps=(flag.step, last_step),
-            evidence={"attribute": flag.attribute, "moved_values": float(flag.moved)},
-            edit=edit_line(flag.place, switched(flag)),
+    def message(self, record: GradientFlag | UnmatchedSwitch) -> str:
+        if isinstance(record, UnmatchedSwitch):
+            return (
+                f"{call_at(record.place, 'requires_grad_(False)')} freezes nothing of `{record.root}`: all "
+                f"{record.trainable:,} values are trained, until step {record.step}."
+            )
+        return (
+            f"The optimizer moves {record.moved:,} values of `{record.owner}` since step {record.step}: "
+            f"{call_at(record.place, f'{record.owner}.{record.attribute} = False')} does not freeze them."
         )
 
 
-# TD152: layers are frozen with the random weights that they were made with.
 class FrozenAtRandomCheck(Check):
     """Layers are frozen although nobody has loaded or trained their weights.
 
@@ -267,10 +248,6 @@ def where(flag: GradientFlag) -> Place:
     """Modules or parameters that one line sets in a loop are one finding."""
     named = flag.owner.rpartition(".")[2] in (flag.place.code or flag.owner)
     return dataclasses.replace(flag.place, module=flag.owner if flag.is_module and named else None)
-
-
-def fix(flag: GradientFlag) -> str:
-    return f"Write `{switched(flag)}`{at_line(flag.place)}."
 
 
 def unmatched(switch: UnmatchedSwitch) -> tuple[str, str]:

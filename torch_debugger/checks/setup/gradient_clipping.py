@@ -1,4 +1,4 @@
-"""TD137: gradients that are clipped after they were used."""
+"""Gradient clipping: too late, or so strong that nothing moves."""
 
 from __future__ import annotations
 
@@ -65,7 +65,6 @@ class ClipAfterStep(Check):
         )
 
 
-# TD138: gradients clipped so far down that the model hardly moves.
 class ClipAlwaysActive(Check):
     """Every gradient is clipped to a small part of itself, and the updates are too small to learn by.
 

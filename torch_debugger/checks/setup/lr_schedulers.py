@@ -1,4 +1,4 @@
-"""TD130: a scheduler that nobody steps."""
+"""Learning rate schedulers: never stepped, too early, too often, or in other units."""
 
 from __future__ import annotations
 
@@ -83,7 +83,6 @@ def _fix(schedule: Schedule) -> str:
     )
 
 
-# TD132: a scheduler that is stepped before its optimizer.
 class SchedulerBeforeOptimizer(Check):
     """The scheduler is stepped before the optimizer, so that the first value of the schedule is never used.
 
@@ -139,7 +138,6 @@ class SchedulerBeforeOptimizer(Check):
         return ", after the loop over the batches" if once_an_epoch else ""
 
 
-# TD131: a scheduler that is stepped so often that the learning rate is used up.
 class SchedulerSteppedPerBatch(Check):
     """A schedule meant for epochs is stepped after every batch, and the learning rate is soon next to nothing.
 
@@ -214,7 +212,6 @@ class SchedulerSteppedPerBatch(Check):
         return since
 
 
-# TD133: a schedule whose length is counted in other units than it is stepped in.
 class SchedulerTotalMismatch(Check):
     """A schedule's length is given in batches but it is stepped once an epoch, or the other way round.
 

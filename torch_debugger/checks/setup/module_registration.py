@@ -1,4 +1,4 @@
-"""TD103: layers in a plain list or dict, which PyTorch cannot see."""
+"""Layers, weights and buffers that PyTorch does not know as such."""
 
 from __future__ import annotations
 
@@ -111,7 +111,6 @@ def _edit(record: StrayModuleFact, holder: str) -> Edit | None:
     return edit_line(record.place, f"{start}{namespace}.{holder}({inside})")
 
 
-# TD121: a weight is a plain tensor, so parameters() does not know it and nobody trains it.
 class ParameterNotRegistered(Check):
     """A module keeps a weight as a plain tensor that needs a gradient, not as an nn.Parameter.
 
@@ -190,7 +189,6 @@ def _as_parameter(record: PlainTensor) -> Edit | None:
     return edit_line(record.place, f"{written[1]}nn.Parameter({written[2]}))") if written else None
 
 
-# TD122: a module's running state is a plain attribute, so no checkpoint has it.
 class BufferNotRegistered(Check):
     """A module keeps a running state (a mean, a memory, counts) in a plain tensor instead of a buffer.
 
@@ -248,7 +246,6 @@ def _as_registered_buffer(record: PlainTensor) -> Edit | None:
     return edit_line(record.place, written.replace(", persistent=False", "")) if written else None
 
 
-# TD120: a forward pass makes layers or parameters, new and random ones each time.
 class ParameterCreatedInForward(Check):
     """A layer or parameter is made inside forward(), so every pass has another one, at random.
 

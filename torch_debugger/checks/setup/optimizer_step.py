@@ -1,4 +1,4 @@
-"""TD111: an optimizer steps without a backward() that made gradients for it."""
+"""Steps without a backward, optimizers that never step, momentum that cannot be meant."""
 
 from __future__ import annotations
 
@@ -106,7 +106,6 @@ def _before_step(cycle: StepCycle, loss: str) -> str:
     return f"{loss}.backward()\n{cycle.place.code}"
 
 
-# TD112: gradients are made and cleared, and the optimizer that should use them never steps.
 class OptimizerStepMissing(Check):
     """An optimizer is made, its parameters get gradients, and it never steps.
 
@@ -190,7 +189,6 @@ def _with_step(idle: IdleOptimizer) -> Edit | None:
     return edit_line(place, after)
 
 
-# TD141: momentum or betas that cannot be meant.
 _BETAS = re.compile(r"betas\s*=\s*[(\[]\s*([\d.e-]+)\s*,\s*([\d.e-]+)\s*[)\]]")
 
 

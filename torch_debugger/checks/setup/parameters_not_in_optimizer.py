@@ -1,4 +1,4 @@
-"""TD102: parameters that get gradients but that no optimizer moves."""
+"""Parameters that get gradients but that no optimizer moves."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ class ParametersNotInOptimizer(Check):
         return {row.name for row in ledger.rows if is_left_out(row) and row.name not in held}
 
     def _judge(self, ledger: LedgerFact, names: set[str], state: RunState) -> Finding:
-        known = list(state.optimizers.values())
+        known = list(state.optimizers.values())  # the one with the other parameters of this model first
         owners = [one for one in known if any(name.startswith(ledger.root + ".") for name in one.parameters)]
         optimizer = next(iter(owners or known), None)
         groups = group_by_module(ledger, names)

@@ -1,4 +1,4 @@
-"""TD113: the optimizer was made for a model that is not the one being trained."""
+"""Parameters that were replaced by others: stale optimizers, untied weights."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.call_edits import edit_line
-from torch_debugger.checks.optimization import Streak, Streaks, call_at
+from torch_debugger.checks.optimization import Streak, StreakCheck, call_at
 from torch_debugger.records import Edit, Finding, OptimizerFact, Place, ReplacedParameter, StepCycle, UntiedWeights
 
 
-class OptimizerHoldsStaleParameters(Check):
+class OptimizerHoldsStaleParameters(StreakCheck):
     """The model was made anew after its optimizer, which still moves the parameters of the old one.
 
     Symptom:
@@ -32,24 +32,15 @@ class OptimizerHoldsStaleParameters(Check):
     id = "TD113"
     name = "optimizer-holds-stale-parameters"
     title = "the optimizer holds the parameters of an old model"
-    reads = (StepCycle,)
     explains = ("parameters-not-in-optimizer", "lr-too-high")
 
     # Identity of objects, for any optimizer; the first steps after a swap may belong to a copy under way.
     sampled_steps = 3
 
-    def __init__(self) -> None:
-        self._streaks = Streaks()
+    def is_wrong(self, cycle: StepCycle) -> bool:
+        return bool(cycle.twin)
 
-    def see(self, record: StepCycle, state: RunState) -> Iterable[Finding]:
-        if self._streaks.count(record, bool(record.twin)) == self.sampled_steps:
-            yield self._judge(self._streaks.of(record.optimizer), state)
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        for streak in self._streaks.longer_than(self.sampled_steps):
-            yield self._judge(streak, state)
-
-    def _judge(self, streak: Streak, state: RunState) -> Finding:
+    def judge(self, streak: Streak, state: RunState) -> Finding:
         cycle = streak.last
         made = state.optimizers.get(cycle.optimizer)
         maker = f"`{cycle.optimizer}`{_made(made)}"
@@ -78,7 +69,6 @@ def _made(optimizer: OptimizerFact | None) -> str:
     return at_line(optimizer.place) if optimizer is not None else ""
 
 
-# TD150: a parameter is replaced while it trains, and its optimizer keeps the old one.
 class ParameterReplaced(Check):
     """A parameter is replaced by a new one during the training, again and again.
 
@@ -150,7 +140,6 @@ def _in_place(place: Place) -> Edit | None:
     return None
 
 
-# TD123: two weights that a line makes one are two, and train apart.
 class WeightTyingBroken(Check):
     """The weights of an embedding and of the output layer should be shared, but only their values were copied.
 
@@ -174,6 +163,7 @@ class WeightTyingBroken(Check):
 
     def see(self, record: UntiedWeights, state: RunState) -> Iterable[Finding]:
         copied = record.how == "copied"
+        # self.head.weight = self.embed.weight, by the part of the two names in which they differ.
         first, second = record.first.split("."), record.second.split(".")
         while len(first) > 2 and len(second) > 2 and first[0] == second[0]:
             first, second = first[1:], second[1:]

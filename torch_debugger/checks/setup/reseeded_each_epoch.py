@@ -1,4 +1,4 @@
-"""TD140: the random numbers of every epoch are the same."""
+"""Random numbers that are the same in every epoch."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TD116: load_state_dict(..., strict=False) left layers at their random start, and said nothing."""
+"""Checkpoints that leave layers at their random start, and best weights kept by reference."""
 
 from __future__ import annotations
 
@@ -97,6 +97,7 @@ def _fix(load: CheckpointLoad, wanted: str, given: str) -> str:
             "and leave strict=False out."
         )
     if given:
+        # encoder.0.weight and backbone.0.weight differ in "encoder." and "backbone."
         one, other = given.split("."), wanted.split(".")
         while len(one) > 1 and len(other) > 1 and one[-1] == other[-1]:
             one, other = one[:-1], other[:-1]
@@ -106,7 +107,6 @@ def _fix(load: CheckpointLoad, wanted: str, given: str) -> str:
     return f"Compare the keys of what is loaded{at} with `model.state_dict().keys()`; leave strict=False out."
 
 
-# TD117: the best weights were kept by reference, so training went on in them.
 class BestWeightsNotCopied(Check):
     """The weights that were kept to go back to are the model's own tensors, not a copy.
 
@@ -135,6 +135,7 @@ class BestWeightsNotCopied(Check):
             kept = record.kept
             code = kept.code or ""
             given = code.partition("=")[2].strip()
+            # All of the right-hand side, or model.state_dict() where it stands beside other values.
             alone = re.search(r"[\w.]+\.state_dict\(\)$", given)
             source = alone.group(0) if alone else given
             yield self.finding(

@@ -1,4 +1,4 @@
-"""TD143: an average or target network that never changes."""
+"""Averaged and target networks: never updated, or reached by gradients."""
 
 from __future__ import annotations
 
@@ -80,7 +80,6 @@ def _fix(look: CopyLook) -> str:
     return f"Write `{loop}`, under `torch.no_grad()`,{place}."
 
 
-# TD144: gradients that flow into a target network.
 class GradientThroughTargetNetwork(Check):
     """A target or averaged network, which the script updates itself, gets gradients from the loss.
 

@@ -1,4 +1,4 @@
-"""TD104: forward makes or keeps a tensor on the CPU that must meet the accelerator's."""
+"""Tensors on the CPU that must meet the accelerator's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TD134: a model that is trained in evaluation mode."""
+"""Training in evaluation mode, and validation or teachers in training mode."""
 
 from __future__ import annotations
 
@@ -116,7 +116,6 @@ def _fix(look: ModeLook, was_trained: bool) -> str:
     return f"Call `{look.root}.train()` at the start of every epoch, before {loop}."
 
 
-# TD135: a model that is validated in training mode.
 class TrainModeInValidation(Check):
     """A model with dropout or batch norm is validated while it is in training mode.
 
@@ -196,7 +195,6 @@ def _validate_in_eval_mode(calls: PassCalls, record: PassFact) -> str:
     )
 
 
-# TD145: a frozen model that others learn from, with its dropout or batch norm on.
 class TeacherInTrainMode(Check):
     """A model that is not trained takes part in the training of another one in training mode.
 

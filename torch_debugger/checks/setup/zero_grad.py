@@ -1,4 +1,4 @@
-"""TD101: gradients pile up from step to step."""
+"""zero_grad(): missing, too late, and accumulated gradients that nobody divides."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.call_edits import edit_line
-from torch_debugger.checks.optimization import Streak, Streaks, call_at
+from torch_debugger.checks.optimization import Streak, StreakCheck, call_at
 from torch_debugger.checks.trends import start_level
 from torch_debugger.records import CarriedGradient, Finding, LossGraph, Record, StepCycle
 
@@ -113,8 +113,7 @@ class MissingZeroGrad(Check):
         )
 
 
-# TD110: gradients are cleared after backward() and before the step that should use them.
-class ZeroGradBeforeStep(Check):
+class ZeroGradBeforeStep(StreakCheck):
     """Gradients are cleared between backward() and the optimizer's step.
 
     Symptom:
@@ -132,24 +131,14 @@ class ZeroGradBeforeStep(Check):
     id = "TD110"
     name = "zero-grad-before-step"
     title = "gradients are cleared before the step that should use them"
-    reads = (StepCycle,)
 
     # By value and by order of calls: holds for any optimizer. A script may clear once to skip a bad batch.
     sampled_steps = 3
 
-    def __init__(self) -> None:
-        self._streaks = Streaks()
+    def is_wrong(self, cycle: StepCycle) -> bool:
+        return bool(cycle.cleared) and cycle.backwards > 0 and cycle.gradients in ("none", "zero")
 
-    def see(self, record: StepCycle, state: RunState) -> Iterable[Finding]:
-        wrong = bool(record.cleared) and record.backwards > 0 and record.gradients in ("none", "zero")
-        if self._streaks.count(record, wrong) == self.sampled_steps:
-            yield self._judge(self._streaks.of(record.optimizer), state)
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        for streak in self._streaks.longer_than(self.sampled_steps):
-            yield self._judge(streak, state)
-
-    def _judge(self, streak: Streak, state: RunState) -> Finding:
+    def judge(self, streak: Streak, state: RunState) -> Finding:
         cycle = streak.last
         clear = cycle.cleared.code or "zero_grad()"
         return self.finding(
@@ -173,7 +162,6 @@ class ZeroGradBeforeStep(Check):
         )
 
 
-# TD139: accumulated gradients that nobody divides, and a loss that grows from it.
 class AccumulationNotScaled(Check):
     """Gradients of several batches are added up undivided, and the updates are too large by their number.
 

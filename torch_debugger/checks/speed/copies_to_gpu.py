@@ -1,4 +1,4 @@
-"""TD731: batches go to the device out of memory that the device cannot read by itself."""
+"""Copies to the GPU: of unpinned batches, and of the whole model by nn.DataParallel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from torch_debugger.checks.step_time import (
     expected,
     idle_s,
     milliseconds,
+    per_step,
     plain_s,
+    profiled_steps,
     severity_of,
     share_below,
     step_s,
@@ -75,13 +77,13 @@ class UnpinnedCopy(Check):
             severity=severity,
             confidence=0.85,
             message=f"`{dearest.place.code or 'a copy'}` brings {each(size_bytes, record) / 1e6:.3g} MB a step to the "
-            f"device out of unpinned memory: {milliseconds(each(copied_s, record))} of the "
-            f"{milliseconds(each(plain_s(record), record))} of a step, at {size_bytes / copied_s / 1e9:.2g} GB/s.",
+            f"device out of unpinned memory: {per_step(copied_s, record)} of the "
+            f"{per_step(plain_s(record), record)} of a step, at {size_bytes / copied_s / 1e9:.2g} GB/s.",
             why="The device reads pinned memory by itself while the host goes on. Ordinary memory has to be "
             "copied into a pinned buffer piece by piece first, and the host waits for that.",
             fix=_remedy(loader, edit, gain),
             where=dearest.place,
-            steps=(record.first_step, record.first_step + record.steps - 1),
+            steps=profiled_steps(record),
             evidence={
                 "expected_gain": gain,
                 "saved_s": each(saved_s, record),
@@ -115,7 +117,6 @@ def _remedy(loader: LoaderFact | None, edit: Edit | None, gain: float) -> str:
     return f"{pinned}, and copy with `.to(device, non_blocking=True)`. {saving}"
 
 
-# TD738: nn.DataParallel, which sends the model to all devices anew in each step.
 class DataParallelInOneProcess(Check):
     """One process drives several devices by nn.DataParallel, and copies the whole model in each forward.
 
@@ -144,12 +145,9 @@ class DataParallelInOneProcess(Check):
     least_s = 0.001
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
+        return self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
-
-    def _judge(self, state: RunState) -> Iterable[Finding]:
         modules = [each for model in state.models.values() for each in model.modules]
         found = next((each for each in modules if self._is_several(each)), None)
         stacks = state.sampled.get("training")

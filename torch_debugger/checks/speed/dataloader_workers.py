@@ -1,4 +1,4 @@
-"""TD701: num_workers=0, and the training waits for its data."""
+"""Loading in the training process, too few workers, and workers started anew for every pass."""
 
 from __future__ import annotations
 
@@ -104,7 +104,6 @@ def _kind(wait_s: float, computed_s: float) -> str:
     )
 
 
-# TD702: the loader has workers, and the training still waits for them.
 class TooFewWorkers(LoadingCheck):
     """The workers of a DataLoader do not keep up with the training.
 
@@ -231,7 +230,6 @@ def _workers(loading: Loading, *, bare: bool = False) -> str:
     return f"{number} workers" if bare else f"Its {number} workers"
 
 
-# TD703: the workers of a loader are started anew for every pass, and passes are short.
 class WorkersStartedEachPass(Check):
     """A DataLoader starts its workers at the beginning of every pass and ends them after it.
 

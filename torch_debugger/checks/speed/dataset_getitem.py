@@ -1,4 +1,4 @@
-"""TD705: one line of the user's makes loading so slow that workers cannot hide it."""
+"""What makes one sample slow: a line, a conversion, indexing sample by sample."""
 
 from __future__ import annotations
 
@@ -81,7 +81,6 @@ class SlowSampleLine(LoadingCheck):
             )
 
 
-# TD706: a dataset makes a tensor out of lists or arrays again whenever a sample is asked for.
 class SamplesConvertedEachTime(LoadingCheck):
     """A dataset keeps its samples as lists or arrays and converts one into a tensor at every access.
 
@@ -181,7 +180,6 @@ def _is_data(held: HeldData) -> bool:
     return held.kind != "Tensor" and held.entry not in ("str", "PosixPath", "WindowsPath", "Tensor")
 
 
-# TD707: data that is in memory as tensors is indexed sample by sample and put together again.
 _ONLY_INDEXES = re.compile(r"return \(?self\.\w+\[\w+\](, ?self\.\w+\[\w+\])*\)?")
 
 

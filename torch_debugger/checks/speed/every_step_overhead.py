@@ -1,4 +1,4 @@
-"""TD712: printing, plotting or logging in every step takes a large part of the training's time."""
+"""Logging, saving and cleaning up in every step."""
 
 from __future__ import annotations
 
@@ -67,7 +67,6 @@ class LoggingTooOften(LineCost):
         )
 
 
-# TD713: the model is saved in every step.
 _SAVES = re.compile(r"(^|\.)(save|save_pretrained|save_file|save_model|save_state|save_checkpoint|savez)$")
 _SAVERS = re.compile(r"[/\\](torch|safetensors|transformers|accelerate|lightning|pytorch_lightning|numpy|joblib)[/\\]")
 _WRITTEN = re.compile(r"\b(pickle|joblib)\.dump\(|\.save_pretrained\(|\bsave_file\(")
@@ -111,7 +110,6 @@ class CheckpointEachStep(LineCost):
         )
 
 
-# TD714: the garbage collector or the memory cache is emptied by hand in every step.
 _CLEANS = re.compile(r"\bgc\.collect\(|^collect\(|\bempty_cache\(|\bmalloc_trim\(")
 
 

@@ -1,4 +1,4 @@
-"""TD730: a line makes the host wait for the device in every step, and then the device has nothing to do."""
+"""A GPU that waits for the host, for tiny kernels, or for larger batches."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.call_edits import edit_line
-from torch_debugger.checks.step_time import LEAST_GAIN, each, idle_s, launching_s, milliseconds, plain_s, severity_of
+from torch_debugger.checks.step_time import (
+    LEAST_GAIN,
+    each,
+    idle_s,
+    launching_s,
+    milliseconds,
+    per_step,
+    plain_s,
+    profiled_steps,
+    severity_of,
+)
 from torch_debugger.records import Edit, Finding, Place, ProfileFact, Record, RootInput, SyncTime
 
 _ADDED_UP = re.compile(r"^(?P<sum>[\w.]+ \+= .*?)(?:(?P<name>[\w.]+)\.item\(\)|float\((?P<given>[\w.]+)\))$")
@@ -74,14 +84,13 @@ class DeviceWaitedForEachStep(Check):
             severity=severity,
             confidence=0.85,
             message=f"`{place.code or worst.op}` waits for the device {often} in each step, for "
-            f"{milliseconds(each(wait_s, record))}, and then the device has nothing to do: that is "
-            f"{milliseconds(each(lost_s, record))} of the {milliseconds(each(plain_s(record), record))} "
-            f"of a step.{others}",
+            f"{per_step(wait_s, record)}, and then the device has nothing to do: that is {per_step(lost_s, record)} "
+            f"of the {per_step(plain_s(record), record)} of a step.{others}",
             why="The host puts work into the device's queue ahead of time. When it needs a number from there, the "
             "queue has to run empty first, and what the host does next happens while the device stands still.",
             fix=f"{_remedy(worst, edit)}. That saves up to {100 * gain:.0f} % of a step.",
             where=place,
-            steps=(record.first_step, record.first_step + record.steps - 1),
+            steps=profiled_steps(record),
             evidence={
                 "expected_gain": gain,
                 "lost_s": each(lost_s, record),
@@ -125,7 +134,6 @@ def _edit(place: Place) -> Edit | None:
     return edit_line(place, f"{found['sum']}{found['name'] or found['given']}.detach()") if found else None
 
 
-# TD732: the device waits for the next tiny kernel most of the time.
 class LaunchBound(Check):
     """Steps are made of many tiny kernels: starting them takes longer than running them.
 
@@ -182,8 +190,8 @@ class LaunchBound(Check):
         return self.finding(
             severity=severity,
             confidence=0.85,
-            message=f"The device works for {milliseconds(each(record.device_busy_s, record))} of the "
-            f"{milliseconds(each(plain_s(record), record))} of a step ({100 * busy:.0f} %) and waits for "
+            message=f"The device works for {per_step(record.device_busy_s, record)} of the "
+            f"{per_step(plain_s(record), record)} of a step ({100 * busy:.0f} %) and waits for "
             f"the host otherwise, which starts {record.kernels / record.steps:.0f} kernels of "
             f"{1e6 * record.device_busy_s / max(1, record.kernels):.2g} us each.",
             why="Each op costs the host 5 to 10 us before its kernel runs. Where kernels are shorter than "
@@ -192,7 +200,7 @@ class LaunchBound(Check):
             "kernels and starts them as one CUDA graph (`torch.cuda.make_graphed_callables` does so without "
             f"compiling). A larger batch helps as well. That saves up to {100 * gain:.0f} % of a step.",
             where=self._call or (dearest.place if dearest is not None else Place()),
-            steps=(record.first_step, record.first_step + record.steps - 1),
+            steps=profiled_steps(record),
             evidence={
                 "expected_gain": gain,
                 "launching_s": each(waited_s, record),
@@ -203,7 +211,6 @@ class LaunchBound(Check):
         )
 
 
-# TD740: a batch so small that the device is hardly used, with room for a larger one.
 class SmallBatch(Check):
     """The batch is so small that a step takes as long as the host needs to start it, not as the device works.
 
@@ -257,14 +264,14 @@ class SmallBatch(Check):
                 severity="note",
                 confidence=0.75,
                 message=f"With batches of {batch} the device works for {milliseconds(busy_s)} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step, and "
+                f"{per_step(plain_s(record), record)} of a step, and "
                 f"{100 * record.peak_bytes / state.speed.device_bytes:.0f} % of its memory were ever used.",
                 why="Starting a step costs the host the same for any batch. As long as the device waits for it, "
                 "more samples in a step take no longer.",
                 fix=f"Try batches of {times * batch}, with a learning rate to match. That saves up to "
                 f"{100 * gain:.0f} % of the time for the same number of samples.",
                 where=given.call,
-                steps=(record.first_step, record.first_step + record.steps - 1),
+                steps=profiled_steps(record),
                 evidence={
                     "expected_gain": gain,
                     "batch": float(batch),

@@ -1,4 +1,4 @@
-"""TD739: an update on the GPU in many kernels where one would do."""
+"""Optimizer steps and zero_grad() in more kernels, or writes, than needed."""
 
 from __future__ import annotations
 
@@ -90,7 +90,6 @@ class OptimizerNotFused(Check):
         return optimizer.kind in self.kinds and optimizer.form in self.saved
 
 
-# TD718: an update that goes through many parameters one after the other, though one kernel could do it.
 class ParametersUpdatedOneByOne(Check):
     """The update takes a large part of each step, because it treats every parameter by itself.
 
@@ -124,12 +123,9 @@ class ParametersUpdatedOneByOne(Check):
     oldest_torch = (2, 4)
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
+        return self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
-
-    def _judge(self, state: RunState) -> Iterable[Finding]:
         split, share = state.split, state.split.share("optimizer")
         optimizer = self._largest(state)
         if optimizer is None or not split.is_enough() or share < self.smallest_share or not self._is_new(state):
@@ -185,7 +181,6 @@ class ParametersUpdatedOneByOne(Check):
         )
 
 
-# TD716: gradients are filled with zeros instead of being let go.
 _KEEPS = re.compile(r",?\s*set_to_none\s*=\s*False")
 _BY_HAND = re.compile(r"\.grad(\.data|\.detach\(\)|\.detach_\(\))?\.(zero_\(\)|fill_\(0(\.0)?\)|mul_\(0(\.0)?\))")
 

@@ -1,4 +1,4 @@
-"""TD743: every step takes longer than the one before, though no more is computed."""
+"""Steps that take longer and longer, and containers that grow."""
 
 from __future__ import annotations
 
@@ -243,7 +243,6 @@ def _fix(part: str, line: Place) -> str:
     )
 
 
-# TD760: a container that gets more tensors with every step and is never emptied.
 @dataclass(frozen=True)
 class _Seen:
     look: MemoryLook

@@ -1,4 +1,4 @@
-"""TD734: everything is computed in float32 on a device that is much faster with half of the bits."""
+"""Tensor cores: autocast, TF32, sizes, and the memory format of convolutions."""
 
 from __future__ import annotations
 
@@ -6,7 +6,16 @@ import ast
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
-from torch_debugger.checks.step_time import LEAST_GAIN, dearest_line, device_s, each, milliseconds, plain_s, severity_of
+from torch_debugger.checks.step_time import (
+    LEAST_GAIN,
+    dearest_line,
+    device_s,
+    each,
+    per_step,
+    plain_s,
+    profiled_steps,
+    severity_of,
+)
 from torch_debugger.records import Finding, ParameterFact, ProductTime, ProfileFact, SpeedSettings
 
 
@@ -53,16 +62,15 @@ class NoAutocast(Check):
             yield self.finding(
                 severity="note",
                 confidence=0.7,
-                message=f"{milliseconds(each(device_s(found), record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step are matrix products and convolutions in "
-                "float32, and nothing runs under autocast.",
+                message=f"{per_step(device_s(found), record)} of the {per_step(plain_s(record), record)} of a step "
+                "are matrix products and convolutions in float32, and nothing runs under autocast.",
                 why="Tensor cores do twice as many products of bfloat16 as of TF32 numbers in the same time, and "
                 "activations take half of the memory.",
                 fix='Put the forward and the loss under `with torch.autocast("cuda", dtype=torch.bfloat16):` '
                 f"(backward stays outside, no GradScaler is needed). That saves about {100 * gain:.0f} % of a "
                 "step; see that the loss falls as before.",
                 where=dearest_line(found),
-                steps=(record.first_step, record.first_step + record.steps - 1),
+                steps=profiled_steps(record),
                 evidence={
                     "expected_gain": gain,
                     "float32_products_s": each(device_s(found), record),
@@ -75,7 +83,6 @@ class NoAutocast(Check):
         return product.dtype == "float32" and on and product.device_s >= self.least_product_s * product.calls
 
 
-# TD733: matrix products in full float32 on a device that has tensor cores for them.
 class Tf32Off(Check):
     """Large float32 products do not use the device's tensor cores, because TF32 is off.
 
@@ -132,16 +139,15 @@ class Tf32Off(Check):
         return self.finding(
             severity=severity,
             confidence=0.9,
-            message=f"{milliseconds(each(device_s(found), record))} of the "
-            f"{milliseconds(each(plain_s(record), record))} of a step are {what} in full float32: TF32 "
-            f"is off, so the tensor cores of the {speed.device_name} stand still.",
+            message=f"{per_step(device_s(found), record)} of the {per_step(plain_s(record), record)} of a step are "
+            f"{what} in full float32: TF32 is off, so the tensor cores of the {speed.device_name} stand still.",
             why="Tensor cores take float32 numbers too if they may round them to 10 bits behind the point "
             "(TF32). Torch does not let them by default, because a few programs need all 23.",
             fix=f"Write `{switch}` at the start of the script. That saves about {100 * gain:.0f} % of a "
             "step; bfloat16 by "
             '`torch.autocast("cuda", dtype=torch.bfloat16)` saves more.',
             where=dearest_line(found),
-            steps=(record.first_step, record.first_step + record.steps - 1),
+            steps=profiled_steps(record),
             evidence={
                 "expected_gain": gain,
                 "saved_s": each(saved_s, record),
@@ -151,7 +157,6 @@ class Tf32Off(Check):
         )
 
 
-# TD735: a size of the model that tensor cores cannot take in whole pieces.
 class SizesNotMultipleOf8(Check):
     """A layer's size is no multiple of 8, so half-precision products with it take a slow way.
 
@@ -203,14 +208,13 @@ class SizesNotMultipleOf8(Check):
                 severity=severity,
                 confidence=0.8,
                 message=f"The size {size}{whose} is no multiple of 8: its products in {products[0].dtype} take "
-                f"{milliseconds(each(device_s(products), record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step.",
+                f"{per_step(device_s(products), record)} of the {per_step(plain_s(record), record)} of a step.",
                 why="Tensor cores read rows in pieces of 16 bytes, which are 8 numbers in half precision. Rows "
                 "that do not begin at such a piece are read by slower kernels.",
                 fix=f"Make it {better} instead of {size}: what is added is not used. "
                 f"That saves about {100 * gain:.0f} % of a step.",
                 where=module.place if module is not None and module.place else dearest_line(products),
-                steps=(record.first_step, record.first_step + record.steps - 1),
+                steps=profiled_steps(record),
                 evidence={
                     "expected_gain": gain,
                     "size": float(size),
@@ -245,7 +249,6 @@ def _sizes(shapes: str) -> set[int]:
     return {size for shape in read if isinstance(shape, list) and len(shape) > 1 for size in shape[-2:]}
 
 
-# TD736: cuDNN puts the tensors of each convolution into another order and back.
 class ConvsNotChannelsLast(Check):
     """Images are kept channel by channel, and tensor cores want the channels of a pixel together.
 
@@ -284,16 +287,15 @@ class ConvsNotChannelsLast(Check):
             yield self.finding(
                 severity=severity,
                 confidence=0.9,
-                message=f"{milliseconds(each(record.layout_s, record))} of the "
-                f"{milliseconds(each(plain_s(record), record))} of a step the device only puts the tensors of "
-                "convolutions into another order and back (nchwToNhwc).",
+                message=f"{per_step(record.layout_s, record)} of the {per_step(plain_s(record), record)} of a step "
+                "the device only puts the tensors of convolutions into another order and back (nchwToNhwc).",
                 why="Tensor cores want the channels of one pixel side by side. Tensors in the usual order, one "
                 "plane for each channel, are turned round before such a convolution and back behind it.",
                 fix="Write `model = model.to(memory_format=torch.channels_last)` before the optimizer is made, "
                 "and bring images to the device with `x.to(device, memory_format=torch.channels_last)`. That "
                 f"saves about {100 * gain:.0f} % of a step.",
                 where=dearest_line(convolutions),
-                steps=(record.first_step, record.first_step + record.steps - 1),
+                steps=profiled_steps(record),
                 evidence={
                     "expected_gain": gain,
                     "layout_s": each(record.layout_s, record),

@@ -1,4 +1,4 @@
-"""TD742: lines at which torch.compile has to leave compiled code."""
+"""torch.compile: graph breaks and recompilations."""
 
 from __future__ import annotations
 
@@ -50,10 +50,7 @@ class GraphBreaks(Check):
             self._add(record)
         elif isinstance(record, CostFact):
             self._elapsed_s = record.elapsed_s
-            yield from self._judge(state)
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
+            yield from self.finish(state)
 
     def _add(self, record: Compilation) -> None:
         if record.is_part and record.place:
@@ -61,7 +58,7 @@ class GraphBreaks(Check):
         elif record.given_up and record.again == self.fresh and record.reason_place:
             self._cuts.setdefault(record.reason_place, []).append(record)
 
-    def _judge(self, state: RunState) -> Iterable[Finding]:
+    def finish(self, state: RunState) -> Iterable[Finding]:
         spent_s = sum(each.seconds for cuts in self._cuts.values() for each in cuts)
         if self._elapsed_s <= 0 or self.saved * spent_s < LEAST_GAIN * self._elapsed_s:
             return
@@ -104,7 +101,6 @@ def _reads(place: Place) -> bool:
     return _READS.search(place.code or "") is not None
 
 
-# TD741: torch.compile compiles a function anew in step after step.
 class RecompilesEachStep(Check):
     """Something that changes with every call makes torch.compile compile the same function again and again.
 
@@ -142,12 +138,9 @@ class RecompilesEachStep(Check):
             self._frames.setdefault(record.frame, []).append(record)
         elif isinstance(record, CostFact):
             self._elapsed_s = record.elapsed_s
-            yield from self._judge(state)
+            yield from self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
-
-    def _judge(self, state: RunState) -> Iterable[Finding]:
         often = [frame for frame in self._frames.values() if len(frame) >= self.least_times]
         if not often or self._elapsed_s <= 0:
             return

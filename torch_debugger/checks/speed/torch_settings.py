@@ -1,4 +1,4 @@
-"""TD710: torch's anomaly mode is on for a whole training that has nothing anomalous."""
+"""Anomaly mode left on, and more threads than cores."""
 
 from __future__ import annotations
 
@@ -48,12 +48,9 @@ class AnomalyModeLeftOn(Check):
     def see(self, record: SampledStacks, state: RunState) -> Iterable[Finding]:
         if record.who == "training":
             self._looks[1:] = [(record.samples, record.samples * share_below(record, self.noting))]
-            yield from self._judge(state)
+            yield from self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
-
-    def _judge(self, state: RunState) -> Iterable[Finding]:
         noted = self._noted_since_the_first_look()
         is_on = state.speed is not None and state.speed.anomaly_mode
         if noted < self.least_noted or not state.split.is_enough():
@@ -105,7 +102,6 @@ def _deleted(place: Place) -> Edit | None:
     return edit_line(place, "") if stands_alone else None
 
 
-# TD704: torch computes with more threads than there are cores.
 _CALL = re.compile(r"set_num_threads\([^()]*(\([^()]*\))?[^()]*\)")
 
 
@@ -135,12 +131,9 @@ class ThreadsOversubscribed(Check):
     computing = ("forward", "backward", "optimizer")
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
+        return self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
-
-    def _judge(self, state: RunState) -> Iterable[Finding]:
         speed = state.speed
         if speed is None or speed.device != "cpu" or not speed.cores or not state.split.is_enough():
             return

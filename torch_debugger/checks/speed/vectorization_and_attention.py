@@ -1,4 +1,4 @@
-"""TD715: a Python loop over the rows of a tensor, though one op could take all of them."""
+"""Python loops over rows, and attention written op by op."""
 
 from __future__ import annotations
 
@@ -59,12 +59,9 @@ class RowsComputedOneByOne(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, RowPasses):
             self._loops[record.place.file, record.place.line] = record
-        return self._judge(state)
+        return self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
-
-    def _judge(self, state: RunState) -> Iterable[Finding]:
         stacks = state.sampled.get("training")
         loops = [loop for loop in self._loops.values() if self._is_of_tiny_rows(loop)]
         if not loops or stacks is None or stacks.samples < LEAST_SAMPLES or not state.split.is_enough():
@@ -140,7 +137,6 @@ def _how(loop: RowPasses) -> str:
     )
 
 
-# TD719: attention computed op by op, which keeps its weights for every pair of places.
 class AttentionByHand(Check):
     """Attention is written out as softmax(q @ k^T) @ v, and its square of weights stays in memory for backward.
 
@@ -179,12 +175,9 @@ class AttentionByHand(Check):
         elif isinstance(record, MemoryLook) and record.moment == BEFORE_BACKWARD and record.whole:
             self._in_use = max(self._in_use, record.used_bytes - record.parts.get(WATCHER, 0))
         elif isinstance(record, CostFact):
-            yield from self._judge(state)
+            yield from self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge(state)
-
-    def _judge(self, state: RunState) -> Iterable[Finding]:
         fused = [each for each in self._seen.values() if self._has_kernel(each, state)]
         most = max(fused, key=lambda each: each.kept_bytes, default=None)
         if most is None or most.kept_bytes < self.least_bytes or not self._in_use:

@@ -1,4 +1,4 @@
-"""TD510: a sigmoid too many in front of binary cross-entropy with logits."""
+"""Binary cross-entropy and class weights."""
 
 from __future__ import annotations
 
@@ -56,7 +56,6 @@ class SigmoidBeforeBceWithLogits(LossGraphCheck):
         )
 
 
-# TD516: binary cross-entropy with targets that are no probabilities.
 class BinaryTargetsOutOfRange(Check):
     """Binary cross-entropy is given targets below 0 or above 1.
 
@@ -132,7 +131,6 @@ def _fix(target: Spread) -> str:
     )
 
 
-# TD519: class weights that favour what is frequent anyway.
 class ClassWeightsInverted(Check):
     """The class weights grow with how often a class occurs, where they should shrink.
 

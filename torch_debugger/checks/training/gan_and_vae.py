@@ -1,4 +1,4 @@
-"""TD553: a GAN whose discriminator has nothing left to learn."""
+"""GANs whose discriminator has won; VAEs whose latents are unused or whose KL term is wrong."""
 
 from __future__ import annotations
 
@@ -119,7 +119,6 @@ def _fix(root: str, optimizer: OptimizerFact | None) -> str:
     return f"{slower}, or train `{root}` on every second step only; labels of 0.9 instead of 1 help too."
 
 
-# TD554: a variational autoencoder that does not use its latent variables.
 class PosteriorCollapse(Check):
     """The latent variables of a variational autoencoder are pure noise: the KL term has won.
 
@@ -274,7 +273,6 @@ _FIX = (
 )
 
 
-# TD583: a KL term that is written with a wrong sign, or without one of its parts.
 _FAULTS = {
     "no logarithm": (
         "has no logarithm of the variance: it is lowest where the deviation is 0",

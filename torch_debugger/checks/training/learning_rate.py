@@ -1,4 +1,4 @@
-"""TD503: steps so large that the loss climbs instead of falling."""
+"""Learning rates that are too high or too low."""
 
 from __future__ import annotations
 
@@ -199,7 +199,6 @@ def _fix(optimizer: OptimizerFact | None, rate: float | None, factor: float, sta
     return advice
 
 
-# TD551: updates so small that nothing is learned.
 class LrTooLow(Check):
     """The learning rate is so small that the weights hardly move and the loss stays where it began.
 

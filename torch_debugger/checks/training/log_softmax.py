@@ -1,4 +1,4 @@
-"""TD512: negative log-likelihood of something that is no log-probability."""
+"""Losses that want log-probabilities, and are given something else."""
 
 from __future__ import annotations
 
@@ -57,12 +57,9 @@ class NllOnRawLogits(Check):
             self._graphs.setdefault(record.site, record)
         elif isinstance(record, ClassTargets) and record.lowest_sum > self.clearly_above_zero:
             self._targets.setdefault(record.site, record)
-        return self._judge_all(state) if isinstance(record, LossGraph) else ()
+        return self.finish(state) if isinstance(record, LossGraph) else ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._judge_all(state)
-
-    def _judge_all(self, state: RunState) -> Iterable[Finding]:
         for site, graph in self._graphs.items():
             found = _unnormalised(graph)
             if site in self._targets and found is not None:
@@ -111,7 +108,6 @@ def _fix(what: str) -> str:
     return "Use `cross_entropy` (`nn.CrossEntropyLoss`) in place of nll_loss; or give it `log_softmax(scores, dim=1)`."
 
 
-# TD528: a log-softmax in front of a loss that takes its own.
 class LogSoftmaxTwice(LossGraphCheck):
     """Cross-entropy gets log-probabilities, of which it takes the log-softmax once more.
 
@@ -153,7 +149,6 @@ class LogSoftmaxTwice(LossGraphCheck):
         )
 
 
-# TD515: kl_div given probabilities where it wants their logarithms.
 _REDUCING = ("Mean", "Sum", "Div", "Mul")
 
 
@@ -181,6 +176,7 @@ class KlDivOnProbabilities(LossGraphCheck):
         if softmax is None:
             return None
         given = output_activation(graph, softmax, state)
+        # The model's own softmax; else the loss, since the last softmax above it may be the target's.
         where = given.where if given.module is not None or not graph.made.file else graph.made
         return self.finding(
             severity="error",

@@ -1,4 +1,4 @@
-"""TD502: prediction and target broadcast against each other inside the loss."""
+"""Shapes that meet in a loss: broadcast by accident, or scrambled by a view."""
 
 from __future__ import annotations
 
@@ -178,7 +178,6 @@ def _edit(where: Place, pred: LocalTensor | None, target: LocalTensor | None, pr
     return None
 
 
-# TD511: a view where a transpose was meant, between the model's scores and the loss.
 _VIEWS = ("View", "UnsafeView", "ReshapeAlias", "Reshape")
 
 

@@ -1,4 +1,4 @@
-"""TD520: a loss, or a part of it, that is maximised."""
+"""Losses with a wrong sign, or computed from rounded outputs."""
 
 from __future__ import annotations
 
@@ -141,7 +141,6 @@ def _divergence_place(graph: LossGraph, node: GraphNode) -> Place:
     return line_of(graph, node)
 
 
-# TD525: outputs rounded before the loss, which lets no gradient through.
 _FLAT = {"Round": "round", "Sign": "sign", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc"}
 
 

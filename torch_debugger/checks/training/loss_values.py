@@ -1,4 +1,4 @@
-"""TD523: a first loss far above what guessing would give."""
+"""What the values of the loss say: a bad start, a sum for a mean, skipped NaN."""
 
 from __future__ import annotations
 
@@ -120,7 +120,6 @@ def _parameter(graph: LossGraph, node: GraphNode) -> str | None:
     return origin(graph, node).parameter
 
 
-# TD526: a loss that is summed over the batch, with a learning rate for its mean.
 _LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", "NllLoss", "NllLoss2D", "BinaryCrossEntropy",
            "BinaryCrossEntropyWithLogits")  # fmt: skip
 
@@ -211,7 +210,6 @@ class LossSummedOverBatch(Check):
         return (node, count) if count >= self.smallest_sum else (None, 0)
 
 
-# TD524: a script that goes past its NaN losses, over and over.
 class NanStepsSkipped(Check):
     """The script leaves out every step whose loss is NaN or Inf, and these are many.
 

@@ -1,4 +1,4 @@
-"""TD550: a list or a sum that keeps the autograd graph of every step."""
+"""A list or a sum that keeps the autograd graph of every step."""
 
 from __future__ import annotations
 

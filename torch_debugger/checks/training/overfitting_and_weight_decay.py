@@ -1,4 +1,4 @@
-"""TD552: a validation loss that rises while the training loss falls."""
+"""Overfitting, and weight decay that is too strong."""
 
 from __future__ import annotations
 
@@ -126,7 +126,6 @@ def _fix(step: int, optimizer: OptimizerFact | None) -> str:
     return f"{advice} Against it help more data or augmentation, dropout, and {stronger} for `{optimizer.name}`."
 
 
-# TD580: weight decay that outweighs everything the gradients ask for.
 @dataclass
 class _Looks:
     """What was seen of one optimizer's weights."""
@@ -244,7 +243,6 @@ def _words(fallen: float) -> str:
     return f"fell by only {100 * fallen:.0f} %" if fallen > 0.01 else "did not fall"
 
 
-# TD581: strong weight decay on parameters that have no reason to be small.
 class WeightDecayOnNorms(Check):
     """Strong weight decay pulls the scales of normalisation layers and the biases to zero as well.
 

@@ -1,4 +1,4 @@
-"""TD518: targets in the thousands for an output that starts near zero."""
+"""Regression targets that the output cannot reach, or reaches late."""
 
 from __future__ import annotations
 
@@ -95,7 +95,6 @@ def _scale(target: Spread) -> float:
     return target.std or abs(target.mean)
 
 
-# TD517: an output that is squashed into a range where the targets are not.
 _LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", *BY_HAND)
 _RANGES = {"Sigmoid": (0.0, 1.0), "Softmax": (0.0, 1.0), "Tanh": (-1.0, 1.0)}
 

@@ -1,4 +1,4 @@
-"""TD521: the filling at the ends of sequences counted as targets."""
+"""Sequences: padding in the loss, targets that are not the next tokens, states after the padding."""
 
 from __future__ import annotations
 
@@ -7,16 +7,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, op_of
 from torch_debugger.checks.call_edits import replace_in_line
 from torch_debugger.checks.loss_graph import call_of, line_of
-from torch_debugger.records import (
-    ClassTargets,
-    Edit,
-    Finding,
-    LossGraph,
-    PaddedState,
-    Place,
-    Record,
-    TokenTargets,
-)
+from torch_debugger.records import ClassTargets, Edit, Finding, LossGraph, PaddedState, Place, Record, TokenTargets
 
 _CONSTRUCTORS = ("CrossEntropyLoss()", "NLLLoss()")
 
@@ -119,7 +110,6 @@ def _edit(where: Place, token: int) -> Edit | None:
     return None
 
 
-# TD522: a language model whose targets are not the next tokens.
 _LIKELIHOODS = ("NllLoss", "NllLoss2D")
 
 
@@ -221,7 +211,6 @@ def _fix(offset: int) -> str:
     )
 
 
-# TD527: the state after the padding, taken for the state after the sequence.
 class LastStateOfPaddedSequence(Check):
     """Only a recurrent layer's last state is used, and for most sequences that is a state after padding.
 

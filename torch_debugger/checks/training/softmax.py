@@ -1,4 +1,4 @@
-"""TD501: a softmax too many in front of cross-entropy."""
+"""Softmax: twice, over the wrong dimension, or over a single score."""
 
 from __future__ import annotations
 
@@ -74,7 +74,6 @@ def _floor(classes: int) -> float:
     return math.log(math.e + max(0, classes - 1)) - 1.0
 
 
-# TD513: probabilities that add up to 1 over the batch, or the sequence, and not over the classes.
 _LOSSES = ("NllLoss", "NllLoss2D")
 
 
@@ -229,7 +228,6 @@ def _differ(softmax: GraphNode, wanted: int) -> bool:
     return dim != wanted and softmax.shape[dim] != softmax.shape[wanted]
 
 
-# TD514: a softmax over a single score, which is 1 whatever the score.
 _TAKE_PROBABILITIES = (
     "BinaryCrossEntropy",
     "MseLoss",

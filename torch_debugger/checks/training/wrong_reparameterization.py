@@ -1,4 +1,4 @@
-"""TD582: latent variables that are not sampled from the distribution that the KL term is of."""
+"""Latent variables that are not sampled from the distribution that the KL term is of."""
 
 from __future__ import annotations
 
