@@ -211,10 +211,10 @@ def slow_line(state: RunState, loading: Loading, least_share: float = 0.6) -> Wa
 
 def words_of_line(state: RunState, loading: Loading) -> str:
     line = slow_line(state, loading)
-    return f", {line.share:.0%} of that time in {told(line.place)}" if line is not None else ""
+    return f", {line.share:.0%} of that time in {code_at(line.place)}" if line is not None else ""
 
 
-def told(place: Place) -> str:
+def code_at(place: Place) -> str:
     return f"`{place.code}` at {place.file}:{place.line}" if place.code else f"{place.file}:{place.line}"
 
 

@@ -68,8 +68,8 @@ class RankStates:
     @property
     def world_size(self) -> int:
         """As the ranks say themselves; else as many as were heard of."""
-        told = (fact.world_size for fact in self.facts.values())
-        return max([*told, *(rank + 1 for rank in self.states)], default=0)
+        said = (fact.world_size for fact in self.facts.values())
+        return max([*said, *(rank + 1 for rank in self.states)], default=0)
 
     def once(self, make: Callable[[RankStates], T]) -> T:
         """What many checks ask for after a record is made for the first of them."""
@@ -189,11 +189,11 @@ class DigestsOfRanks:
         average = digest.average
         if average is None or average.ranks < 2 or average.hooked or average.joins:
             return None  # of ranks that join early, the same number is another step
-        told = self._waiting.setdefault((digest.optimizer, digest.step), {})
-        told[rank] = digest
-        if len(told) < average.ranks or average.ranks != ranks.world_size:
+        digests = self._waiting.setdefault((digest.optimizer, digest.step), {})
+        digests[rank] = digest
+        if len(digests) < average.ranks or average.ranks != ranks.world_size:
             if len(self._waiting) > self.WAITING:
                 self._waiting.pop(next(iter(self._waiting)))
             return None
         del self._waiting[digest.optimizer, digest.step]
-        return SideBySide(dict(sorted(told.items())))
+        return SideBySide(dict(sorted(digests.items())))

@@ -135,7 +135,7 @@ class BatchnormTinyBatch(Check):
         self._looks: dict[str, list[BatchNormLook]] = {}
         self._larger: set[str] = set()  # layers that met a batch that is large enough
         self._evaluated: set[str] = set()
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, PhaseFact):
@@ -147,7 +147,7 @@ class BatchnormTinyBatch(Check):
             del looks[1 : -self.looks_needed]
             if record.shape[0] > 1 and _values(record) >= self.fewest_values:
                 self._larger.add(record.name)
-            if not self._told and len(looks) > self.looks_needed:  # by then all layers have been met as often
+            if not self._reported and len(looks) > self.looks_needed:  # by then all layers have been met as often
                 return self.finish(state)
         return ()
 
@@ -162,7 +162,7 @@ class BatchnormTinyBatch(Check):
                 continue
             if _values(looks[-1]) < self.fewest_values or root in self._evaluated:
                 roots.add(root)
-                self._told.add(root)
+                self._reported.add(root)
                 yield self._judge(looks, root, state)
 
     def _judge(self, looks: list[BatchNormLook], root: str, state: RunState) -> Finding:
@@ -230,7 +230,7 @@ class BiasBeforeBatchnorm(Check):
     def __init__(self) -> None:
         self._looks: dict[str, list[int]] = {}  # layer -> steps
         self._norms: dict[str, str] = {}
-        self._told = ""  # the layer that the note is about
+        self._reported = ""  # the layer that the note is about
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if not isinstance(record, BatchNormLook) or not record.biased:
@@ -239,16 +239,16 @@ class BiasBeforeBatchnorm(Check):
         self._norms[record.biased] = record.name
         steps.append(record.step)
         del steps[1:-1]
-        return self._tell(state) if len(steps) >= self.looks_needed and not self._told else ()
+        return self._tell(state) if len(steps) >= self.looks_needed and not self._reported else ()
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return self._tell(state) if self._told else ()
+        return self._tell(state) if self._reported else ()
 
     def _tell(self, state: RunState) -> list[Finding]:
         """One note a run, at the first layer that the user's own line makes."""
         made = [layer for layer in self._looks if (fact := state.module(layer)) and fact.place.file]
-        self._told = self._told or (self._first_model(made) if made else "")
-        return [self._judge(self._told, len(made), state)] if made else []
+        self._reported = self._reported or (self._first_model(made) if made else "")
+        return [self._judge(self._reported, len(made), state)] if made else []
 
     def _first_model(self, layers: list[str]) -> str:
         """The first layer of the model that was met first: they are met on the way back from the loss."""

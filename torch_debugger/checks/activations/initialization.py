@@ -206,20 +206,20 @@ class ConstantInitSymmetry(Check):
 
     def __init__(self) -> None:
         self._looks: dict[str, list[TwinUnits]] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def see(self, record: TwinUnits, state: RunState) -> Iterable[Finding]:
         looks = self._looks.setdefault(record.optimizer, [])
         looks.append(record)
         del looks[1 : -self.looks_needed]
-        if record.optimizer not in self._told:
+        if record.optimizer not in self._reported:
             finding = self._judge(looks, state)
             if finding is not None:
-                self._told.add(record.optimizer)
+                self._reported.add(record.optimizer)
                 yield finding
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        found = [self._judge(self._looks[name], state) for name in sorted(self._told)]
+        found = [self._judge(self._looks[name], state) for name in sorted(self._reported)]
         return [finding for finding in found if finding is not None]
 
     def _judge(self, looks: list[TwinUnits], state: RunState) -> Finding | None:

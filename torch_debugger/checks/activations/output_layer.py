@@ -45,7 +45,7 @@ class ReluAfterOutput(Check):
 
     def __init__(self) -> None:
         self._graphs: dict[str, LossGraph] = {}
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
         self._negative: dict[str, Comparison] = {}  # site -> a comparison with targets below zero
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
@@ -55,14 +55,14 @@ class ReluAfterOutput(Check):
             self._negative.setdefault(record.site, record)
         else:
             return
-        finding = self._find(self._graphs.get(record.site), state) if record.site not in self._told else None
+        finding = self._find(self._graphs.get(record.site), state) if record.site not in self._reported else None
         if finding is not None:
-            self._told.add(record.site)
+            self._reported.add(record.site)
             yield finding
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         """The same findings; by now the last step is known."""
-        found = [self._find(self._graphs[site], state) for site in sorted(self._told)]
+        found = [self._find(self._graphs[site], state) for site in sorted(self._reported)]
         return [finding for finding in found if finding is not None]
 
     def _find(self, graph: LossGraph | None, state: RunState) -> Finding | None:
@@ -101,10 +101,10 @@ class ReluAfterOutput(Check):
         op = op_of(taker)
         if op in _SCORES:
             return f"{_SCORES[op]}, which needs scores of either sign"
-        told = self._negative.get(graph.site)
-        if op not in _DISTANCES or told is None:
+        compared = self._negative.get(graph.site)
+        if op not in _DISTANCES or compared is None:
             return None
-        return f"{_DISTANCES[op]} to targets of which {told.below_zero:.0%} lie below 0"
+        return f"{_DISTANCES[op]} to targets of which {compared.below_zero:.0%} lie below 0"
 
 
 def _without(code: str, extra: OutputActivation, state: RunState) -> str | None:

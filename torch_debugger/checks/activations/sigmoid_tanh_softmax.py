@@ -45,7 +45,7 @@ class SaturatedSigmoidOrTanh(Check):
     def __init__(self) -> None:
         self._looks: dict[tuple[str, str], list[Squasher]] = {}
         self._free: set[tuple[str, str]] = set()  # seen with a slope: what saturates later was learned
-        self._told = False
+        self._reported = False
 
     def see(self, record: Squasher, state: RunState) -> Iterable[Finding]:
         key = (record.source, record.function)
@@ -54,7 +54,7 @@ class SaturatedSigmoidOrTanh(Check):
         looks = self._looks.setdefault(key, [])
         looks.append(record)
         del looks[1 : -self.looks_needed]
-        if not self._told and len(state.losses.points) >= self.losses_needed:
+        if not self._reported and len(state.losses.points) >= self.losses_needed:
             yield from self._tell(state, self.stuck_fall)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
@@ -66,7 +66,7 @@ class SaturatedSigmoidOrTanh(Check):
         fallen = fallen_share(state.losses.finite())
         if not stuck or fallen is None or fallen >= healthy_fall:
             return
-        self._told = True
+        self._reported = True
         first = min(stuck, key=lambda looks: _position(looks[0].source, state))
         yield self._judge(first, len(stuck), fallen, state)
 
@@ -144,8 +144,8 @@ class MaskMultipliedIntoScores(Check):
                 yield self._judge(looks, state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        told = [looks for looks in self._looks.values() if len(looks) >= self.looks_needed]
-        return [self._judge(looks, state) for looks in told]
+        certain = [looks for looks in self._looks.values() if len(looks) >= self.looks_needed]
+        return [self._judge(looks, state) for looks in certain]
 
     def _judge(self, looks: list[MultipliedMask], state: RunState) -> Finding:
         first = looks[0]

@@ -258,7 +258,7 @@ class DropLastLosesData(Check):
         if record.length == 0 or always_the_same:
             where, name = line_of(record), name_of(record)
             share = f"{lost} of {record.samples}"
-            told = (
+            leaves_out = (
                 f"delivers no batch at all: its {record.samples} samples do not fill one batch of {record.batch_size}"
                 if not record.length
                 else f"never delivers the last {share} samples: they do not fill a batch of {record.batch_size}"
@@ -267,7 +267,7 @@ class DropLastLosesData(Check):
             yield self.finding(
                 severity="error" if not record.length else "warning",
                 confidence=0.97,
-                message=f"`{name}`{line} {told}, and drop_last=True leaves such a batch out.",
+                message=f"`{name}`{line} {leaves_out}, and drop_last=True leaves such a batch out.",
                 why="drop_last drops the last batch of an epoch when it is not full. In a fixed order that is the "
                 "same part of the data every time.",
                 fix=f"Remove `drop_last=True`{line}, or take a batch size well below {record.samples} "

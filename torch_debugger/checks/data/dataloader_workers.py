@@ -35,7 +35,7 @@ class WorkerRngIdentical(Check):
     def __init__(self) -> None:
         self._kept: dict[int, CopiedGenerator] = {}
         self._trained: set[int] = set()
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, CopiedGenerator):
@@ -44,8 +44,8 @@ class WorkerRngIdentical(Check):
         assert isinstance(record, (BatchLook, PassFact))
         if record.trained if isinstance(record, BatchLook) else record.updates:
             self._trained.add(record.loader)
-        for number in (self._trained & self._kept.keys()) - self._told:
-            self._told.add(number)
+        for number in (self._trained & self._kept.keys()) - self._reported:
+            self._reported.add(number)
             kept = self._kept[number]
             loader = state.loaders.get(kept.loader)
             read_by = f"`{name_of(loader)}`" if loader is not None else "the loader"

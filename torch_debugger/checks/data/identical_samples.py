@@ -223,7 +223,7 @@ class IdenticalSamples(Check):
         self._streaks: dict[int, list[BatchLook]] = {}
         self._input: InputLook | None = None
         self._given: list[InputLook] = []  # inputs of equal samples, with labels that differ
-        self._told = False
+        self._reported = False
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, InputLook):
@@ -247,8 +247,8 @@ class IdenticalSamples(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         long_enough = state.step >= self.steps_needed and len(self._given) >= self.looks_needed
-        if long_enough and not self._told:
-            self._told = True
+        if long_enough and not self._reported:
+            self._reported = True
             look = self._given[-1]
             model, count = look.layer.split(".")[0], len(look.samples)
             where = look.repeated_at if look.repeated_at.file else look.call

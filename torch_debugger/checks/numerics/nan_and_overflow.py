@@ -146,8 +146,8 @@ def _evidence(fact: NonFinite) -> dict[str, float | str]:
         "how": fact.how or "not traced",
     }
     operands = origin.operands if origin else ()
-    told = [described(operand, operand.name or f"operand {index}") for index, operand in enumerate(operands, 1)]
-    more = {"operands": "; ".join(told), "parameters": ", ".join(fact.parameters[:5])}
+    shown = [described(operand, operand.name or f"operand {index}") for index, operand in enumerate(operands, 1)]
+    more = {"operands": "; ".join(shown), "parameters": ", ".join(fact.parameters[:5])}
     return evidence | {key: text for key, text in more.items() if text} | fact.update
 
 
@@ -178,12 +178,12 @@ class OutputNotFinite(Check):
     reads = (NonFiniteOutput,)
 
     def __init__(self) -> None:
-        self._told: set[str] = set()
+        self._reported: set[str] = set()
 
     def see(self, record: NonFiniteOutput, state: RunState) -> Iterable[Finding]:
-        if record.model in self._told:
+        if record.model in self._reported:
             return
-        self._told.add(record.model)
+        self._reported.add(record.model)
         origin = record.fact.origin
         story = _story(record)
         place = origin.place if origin is not None and origin.place.file else record.fact.site

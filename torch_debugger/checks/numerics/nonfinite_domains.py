@@ -33,16 +33,16 @@ def explain_log(case: Case) -> Story | None:
     proof, stable = f"because {zeros_of(operand, name)}", stable_form(case.written)
     if stable is not None:
         return Story(proof, why, f"{stable[0]}: it never takes the log of 0.", stable[1])
-    told, edit = _clamped(case, index)
-    return Story(proof, why, f"{told}.{_better(case, index)}", edit)
+    advice, edit = _clamped(case, index)
+    return Story(proof, why, f"{advice}.{_better(case, index)}", edit)
 
 
 def _of_negatives(case: Case, index: int) -> Story:
     operand, name = case.operand(index), case.name(index)
     proof, why = f"because {negatives_of(operand, name)}", "The log of a negative number is NaN."
     if is_rounding(operand):
-        told, edit = _clamped(case, index)
-        return Story(proof, f"{why} So close to 0 it is likely to be rounding.", f"{told}.", edit)
+        advice, edit = _clamped(case, index)
+        return Story(proof, f"{why} So close to 0 it is likely to be rounding.", f"{advice}.", edit)
     fix = (
         f"Find out what makes {name} negative: there is no log of it. A number that must be positive comes out "
         "of `F.softplus(...)` or `torch.exp(...)`."
@@ -56,10 +56,10 @@ def _clamped(case: Case, index: int) -> tuple[str, Edit | None]:
     other = _complement(case, index)
     if other is None:
         return case.with_method(index, method)
-    told, _ = case.with_method(index, method)
+    advice, _ = case.with_method(index, method)
     held = [case.node(index, node) for node in case.written.nodes]
     changes = [case.written.with_method(node, method) for node in [*held, other] if node is not None]
-    return f"{told}, and the same for `{case.written.source(other)}`", case.written.edit(changes)
+    return f"{advice}, and the same for `{case.written.source(other)}`", case.written.edit(changes)
 
 
 def _complement(case: Case, index: int) -> ast.expr | None:
@@ -94,9 +94,9 @@ def explain_log1p(case: Case) -> Story | None:
     if operand.low > -1 or not operand.elements:
         return None
     stable = stable_form(case.written)
-    told, edit = stable or case.with_method(0, f".clamp_min(-1 + {near_one(operand)})")
+    advice, edit = stable or case.with_method(0, f".clamp_min(-1 + {near_one(operand)})")
     why = "log1p(x) is log(1 + x): -inf at -1, NaN below; its slope 1 / (1 + x) is inf at -1."
-    return Story(f"because {name} goes down to {number(operand.low)}", why, f"{told}.", edit)
+    return Story(f"because {name} goes down to {number(operand.low)}", why, f"{advice}.", edit)
 
 
 def explain_logit(case: Case) -> Story | None:
@@ -105,8 +105,8 @@ def explain_logit(case: Case) -> Story | None:
         return None
     proof = f"because {name} goes from {number(operand.low)} to {number(operand.high)}"
     why = "logit(p) is log(p / (1 - p)): -inf at 0, inf at 1, NaN beyond them."
-    told, edit = case.with_keyword(f"eps={near_one(operand)}", 1)
-    return Story(proof, why, f"{told}: it keeps the input that far from 0 and 1.", edit)
+    advice, edit = case.with_keyword(f"eps={near_one(operand)}", 1)
+    return Story(proof, why, f"{advice}: it keeps the input that far from 0 and 1.", edit)
 
 
 # sqrt, rsqrt and powers that are no whole number: at 0 and below.
@@ -119,8 +119,8 @@ def explain_root(case: Case) -> Story | None:
         return _roots_of_negatives(case, f"The {case.op} of a negative number is NaN.")
     if not operand.zeros or (case.op == "sqrt" and not case.backward):
         return None
-    told, edit = case.with_sum(0, small_number(operand))
-    return Story(f"because {zeros_of(operand, name)}", _slope(case), f"{told}.", edit)
+    advice, edit = case.with_sum(0, small_number(operand))
+    return Story(f"because {zeros_of(operand, name)}", _slope(case), f"{advice}.", edit)
 
 
 def _slope(case: Case) -> str:
@@ -133,8 +133,8 @@ def _roots_of_negatives(case: Case, why: str) -> Story:
     operand, name = case.operand(), case.name()
     proof = f"because {negatives_of(operand, name)}"
     if is_rounding(operand):
-        told, edit = case.with_method(0, f".clamp_min({small_number(operand)})")
-        return Story(proof, f"{why} So close to 0 it is likely to be rounding.", f"{told}.", edit)
+        advice, edit = case.with_method(0, f".clamp_min({small_number(operand)})")
+        return Story(proof, f"{why} So close to 0 it is likely to be rounding.", f"{advice}.", edit)
     if case.op == "sqrt" and _LOG_VARIANCE.search(case.bare_name()):
         return _of_log_variance(case, proof, why)
     fix = f"Find out what makes {name} negative: it must not be, for a root. {_kept_positive(case)}"
@@ -164,8 +164,8 @@ def _of_log_variance(case: Case, proof: str, why: str) -> Story:
         return Story(proof, why, f"The deviation is `torch.exp(0.5 * {case.bare_name()})`.")
     operand = case.node()
     text = case.written.primary(operand) if operand is not None else case.bare_name()
-    told, edit = case.told([(case.written.span(node), f"torch.exp(0.5 * {text})")])
-    return Story(proof, why, f"{told}: that is the deviation.", edit if "torch." in case.written.code else None)
+    advice, edit = case.rewritten([(case.written.span(node), f"torch.exp(0.5 * {text})")])
+    return Story(proof, why, f"{advice}: that is the deviation.", edit if "torch." in case.written.code else None)
 
 
 def explain_power(case: Case) -> Story | None:
@@ -178,7 +178,7 @@ def explain_power(case: Case) -> Story | None:
         return _roots_of_negatives(case, f"A negative number to the power {number(exponent)} is NaN.")
     if not operand.zeros or (exponent > 0 and not case.backward) or exponent >= 1:
         return None
-    told, edit = case.with_sum(0, small_number(operand))
+    advice, edit = case.with_sum(0, small_number(operand))
     power = number(exponent)
     slope = f"The slope of x ** {power} is {power} * x ** {number(exponent - 1)}, which is inf at 0."
     why = slope if case.backward else f"0 ** {power} is inf."
@@ -186,7 +186,7 @@ def explain_power(case: Case) -> Story | None:
         return Story(
             f"because {zeros_of(operand, name)}", why, f"Keep {name} away from 0: it has values of both signs."
         )
-    return Story(f"because {zeros_of(operand, name)}", why, f"{told}.", edit)
+    return Story(f"because {zeros_of(operand, name)}", why, f"{advice}.", edit)
 
 
 def _exponent(case: Case) -> float | None:
@@ -223,8 +223,8 @@ def explain_quotient(case: Case) -> Story | None:
         proof = f"because {name} goes down to {number(divisor.low)}"
     else:
         return None
-    told, edit = stable_form(case.written) or _guarded(case, index, divisor)
-    return Story(proof, _mathematics(case, divisor), f"{told}.", edit)
+    advice, edit = stable_form(case.written) or _guarded(case, index, divisor)
+    return Story(proof, _mathematics(case, divisor), f"{advice}.", edit)
 
 
 def _divisor(case: Case) -> int | None:
@@ -262,7 +262,7 @@ def _guarded(case: Case, index: int, divisor: Operand) -> tuple[str, Edit | None
     if divisor.dtype == "float16":  # the slope a / b**2 leaves float16 for every b that is small
         return f"Divide in float32: `{case.bare_name(index)}.float().clamp_min(1e-8)`", None
     if (root := _inside_root(case, index)) is not None:
-        return case.told([case.written.with_sum(root, small_number(divisor))])
+        return case.rewritten([case.written.with_sum(root, small_number(divisor))])
     if divisor.negatives:
         return case.with_sum(index, small_number(divisor))
     return case.with_method(index, f".clamp_min({small_number(divisor)})")
@@ -288,10 +288,10 @@ def explain_angle_of_origin(case: Case) -> Story | None:
     first, second = case.operand(0), case.operand(1)
     if not case.backward or not (first.zeros and second.zeros):
         return None
-    told, edit = case.with_sum(1, small_number(second))
+    advice, edit = case.with_sum(1, small_number(second))
     why = "The slope of atan2(y, x) by y is x / (x**2 + y**2), which is 0 / 0 where both are 0."
     proof = f"because {zeros_of(first, case.name(0))} and {zeros_of(second, case.name(1))}"
-    return Story(proof, why, f"{told}.", edit)
+    return Story(proof, why, f"{advice}.", edit)
 
 
 # Norms and distances of vectors that are 0.
@@ -310,8 +310,8 @@ def explain_norm(case: Case) -> Story | None:
         added = small_number(operand)
         return Story(proof, why, f"Take the root of a sum that cannot be 0: `(x.pow(2).sum(dim) + {added}).sqrt()`.")
     text = f"({_squares(case)}.sum({_dims(case, node)}) + {small_number(operand)}).sqrt()"
-    told, edit = case.told([(case.written.span(node), text)])
-    return Story(proof, why, f"{told}.", edit)
+    advice, edit = case.rewritten([(case.written.span(node), text)])
+    return Story(proof, why, f"{advice}.", edit)
 
 
 def _is_euclidean(case: Case, node: ast.Call) -> bool:
@@ -338,8 +338,8 @@ def explain_hypot(case: Case) -> Story | None:
         return Story(proof, why, "Write `torch.sqrt(a.pow(2) + b.pow(2) + 1e-8)`.")
     squares = " + ".join(case.written.with_method(node, ".pow(2)")[1] for node in nodes if node is not None)
     text = f"({squares} + {small_number(first)}).sqrt()"
-    told, edit = case.told([(case.written.span(case.written.node), text)])
-    return Story(proof, why, f"{told}.", edit)
+    advice, edit = case.rewritten([(case.written.span(case.written.node), text)])
+    return Story(proof, why, f"{advice}.", edit)
 
 
 def explain_unit_vector(case: Case) -> Story | None:
@@ -349,8 +349,8 @@ def explain_unit_vector(case: Case) -> Story | None:
         return explain_norm(case)
     zero = "its eps is 0" if eps == 0 else f"its eps of {_EPS[case.op]} is 0 in float16"
     why = f"{case.op} divides by max(|x|, eps), and {zero}: for a vector of zeros that is 0 / 0."
-    told, edit = case.with_keyword(f"eps={small_number(operand)}", 3)
-    return Story(f"because {zeros_of(operand, case.name())}", why, f"{told}.", edit)
+    advice, edit = case.with_keyword(f"eps={small_number(operand)}", 3)
+    return Story(f"because {zeros_of(operand, case.name())}", why, f"{advice}.", edit)
 
 
 # acos, asin, atanh, erfinv at 1 and -1 and beyond; acosh at 1 and below.
@@ -371,9 +371,9 @@ def explain_angle(case: Case) -> Story | None:
         return None
     beyond = operand.low < -1 or operand.high > 1
     step = near_one(operand)
-    told, edit = case.with_method(0, f".clamp(-1 + {step}, 1 - {step})")
+    advice, edit = case.with_method(0, f".clamp(-1 + {step}, 1 - {step})")
     proof = f"because {name} goes from {number_near_one(operand.low)} to {number_near_one(operand.high)}"
-    return Story(proof, _angles_mathematics(case, beyond), f"{told}.", edit)
+    return Story(proof, _angles_mathematics(case, beyond), f"{advice}.", edit)
 
 
 def _angles_mathematics(case: Case, beyond: bool) -> str:
@@ -393,9 +393,9 @@ def explain_acosh(case: Case) -> Story | None:
     operand, name = case.operand(), case.name()
     if not operand.elements or operand.low > 1 or (operand.low == 1 and not case.backward):
         return None
-    told, edit = case.with_method(0, f".clamp_min(1 + {near_one(operand)})")
+    advice, edit = case.with_method(0, f".clamp_min(1 + {near_one(operand)})")
     why = "acosh is defined from 1 on; below it is NaN, and at 1 its slope 1 / sqrt(x**2 - 1) is inf."
-    return Story(f"because {name} goes down to {number_near_one(operand.low)}", why, f"{told}.", edit)
+    return Story(f"because {name} goes down to {number_near_one(operand.low)}", why, f"{advice}.", edit)
 
 
 # Gamma functions, matrix decompositions, and tensors that hold nothing yet.
@@ -413,9 +413,9 @@ def explain_gamma(case: Case) -> Story | None:
     operand = case.operand()
     if not operand.zeros or operand.negatives:
         return None
-    told, edit = case.with_method(0, f".clamp_min({small_number(operand)})")
+    advice, edit = case.with_method(0, f".clamp_min({small_number(operand)})")
     why = f"{case.op} has a pole at 0, where it is not finite."
-    return Story(f"because {zeros_of(operand, case.name())}", why, f"{told}.", edit)
+    return Story(f"because {zeros_of(operand, case.name())}", why, f"{advice}.", edit)
 
 
 def explain_decomposition(case: Case) -> Story | None:

@@ -111,8 +111,8 @@ def _then(origin: Origin) -> str:
     if not origin.into_nan:
         return ""
     reason = _INTO_NAN.get(origin.into_nan)
-    told = f": {reason}" if reason else ""
-    return f"Then `{origin.into_nan}`{line_of(origin.into_nan_place)} made NaN of it{told}."
+    because = f": {reason}" if reason else ""
+    return f"Then `{origin.into_nan}`{line_of(origin.into_nan_place)} made NaN of it{because}."
 
 
 def _read_how(fact: NonFinite) -> str:
@@ -272,8 +272,8 @@ def explain_input(origin: Origin) -> Story:
 def _held(operand: Operand, name: str) -> str:
     """3 of 640 values of `x` are NaN"""
     kinds = [(count, word) for count, word in ((operand.nans, "NaN"), (operand.infs, "Inf")) if count]
-    told = [share(count, operand, name, word) for count, word in kinds]
-    return " and ".join(told) or f"{name} is not finite"
+    shares = [share(count, operand, name, word) for count, word in kinds]
+    return " and ".join(shares) or f"{name} is not finite"
 
 
 def _listed(word: str, numbers: tuple[int, ...]) -> str:
@@ -351,8 +351,8 @@ def _by_update(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None)
     proof = f"the update of {name}{kind}{at} {made}{', from finite gradients' if fact.gradients_seen else ''}"
     setting, why, fix = _blamed_setting(fact, origin, name)
     edit = _with_eps(optimizer, _eps_for(origin)) if setting == "eps" and optimizer else None
-    told = f", with {setting} = {number(fact.update[setting])}" if setting else ""
-    return Story(proof + told, why, fix, edit)
+    used = f", with {setting} = {number(fact.update[setting])}" if setting else ""
+    return Story(proof + used, why, fix, edit)
 
 
 def _blamed_setting(fact: NonFinite, origin: Origin, name: str) -> tuple[str, str, str]:

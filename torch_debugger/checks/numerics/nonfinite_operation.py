@@ -88,7 +88,7 @@ class Case:
         operands = [self.node(index, node) for node in self.written.nodes]
         changes = [form(operand) for operand in operands if operand is not None]
         if changes:
-            return self.told(changes)
+            return self.rewritten(changes)
         name = self.name(index)
         if name.startswith("`"):
             return f"Give it `{name.strip('`')}{added}`", None
@@ -100,9 +100,9 @@ class Case:
         given = {word.arg for call in calls for word in call.keywords}
         if not calls or given & {argument.partition("=")[0], None} or len(op_of(calls[0])[1]) > position:
             return f"Give it `{argument}`", None
-        return self.told([(bounds(call), with_argument(self.written.inner(call), argument)) for call in calls])
+        return self.rewritten([(bounds(call), with_argument(self.written.inner(call), argument)) for call in calls])
 
-    def told(self, changes: Sequence[Change]) -> tuple[str, Edit | None]:
+    def rewritten(self, changes: Sequence[Change]) -> tuple[str, Edit | None]:
         """Write `torch.log(p.clamp_min(1e-8))` instead of `torch.log(p)`, for an op that the line shows"""
         before = self.written.source(self.written.nodes[0])
         after = self.written.expression(self.written.nodes[0], changes)

@@ -42,7 +42,7 @@ def explain_overflow(case: Case) -> Story | None:
     if limit == _HALF:
         return _in_half(case, reach, "") if reach > _HALF else None
     if reach > limit:
-        told = [f"{case.name(index)} reaches {number(size_of(case.operand(index)))}" for index in sized(case)[:2]]
+        sizes = [f"{case.name(index)} reaches {number(size_of(case.operand(index)))}" for index in sized(case)[:2]]
         dtype = next(case.operand(index).dtype for index in sized(case) if case.operand(index).limit == limit)
         why = f"Of operands this large {case.op} can make {number(reach)}, and {dtype} ends at {number(limit)}. "
         grown = [held.parameter for held in case.origin.operands if held.parameter and size_of(held) > 1e4]
@@ -55,16 +55,16 @@ def explain_overflow(case: Case) -> Story | None:
             "Lower the learning rate, or clip the gradients before each step "
             f"(`torch.nn.utils.clip_grad_norm_({model}.parameters(), 1.0)`); scale inputs and targets to about 1."
         )
-        return Story(f"because {' and '.join(dict.fromkeys(told))}", why, fix)
+        return Story(f"because {' and '.join(dict.fromkeys(sizes))}", why, fix)
     if case.op in PRODUCTS and reach > _HALF and case.origin.made != "nan":
         return _in_half(case, reach, "The operands are float32, so autocast ran it in half precision. ")
     return None
 
 
 def _in_half(case: Case, reach: float, before: str) -> Story:
-    told = [f"{case.name(index)} reaches {_with_headroom(case.operand(index))}" for index in sized(case)[:2]]
+    sizes = [f"{case.name(index)} reaches {_with_headroom(case.operand(index))}" for index in sized(case)[:2]]
     why = f"{before}Of operands this large {case.op} can make {number(reach)}, and float16 ends at 65,504."
-    proof, scaled = (f"because {' and '.join(dict.fromkeys(told))}", _scaled_before(case))  # h * h has one operand
+    proof, scaled = (f"because {' and '.join(dict.fromkeys(sizes))}", _scaled_before(case))  # h * h has one operand
     if scaled is not None:
         return Story(proof, why, f"{scaled[0]}: scale before the product, not after.", scaled[1])
     advice, edit = _in_float32(case)
@@ -82,7 +82,7 @@ def _in_float32(case: Case) -> tuple[str, Edit | None]:
     nodes = [case.node(index) for index in sized(case)]
     if case.origin.phase != "loss" or None in nodes or case.operand().dtype != "float16":
         return "Keep this in float32 (`x.float()`, or `torch.autocast(..., enabled=False)` around it)", None
-    return case.told([case.written.with_method(node, ".float()") for node in nodes if node is not None])
+    return case.rewritten([case.written.with_method(node, ".float()") for node in nodes if node is not None])
 
 
 def _scaled_before(case: Case) -> tuple[str, Edit | None] | None:
@@ -104,8 +104,8 @@ def _moved(case: Case, holder: ast.AST, scale: str) -> tuple[str, Edit | None]:
     text = f"{case.written.primary(first)}{scale}"
     change: Change = (case.written.span(first), f"({text})" if isinstance(inner, ast.BinOp) else text)
     after = case.written.expression(inner, [change])
-    told = f"Write `{after}` instead of `{case.written.inner(holder)}`"
-    return told, case.written.edit([(bounds(holder), after)])
+    advice = f"Write `{after}` instead of `{case.written.inner(holder)}`"
+    return advice, case.written.edit([(bounds(holder), after)])
 
 
 def _is_plain_number(node: ast.expr) -> bool:
@@ -197,12 +197,12 @@ def explain_exponential(case: Case) -> Story | None:
     if (stable := stable_form(case.written)) is not None:
         return Story(proof, why, f"{stable[0]}: it cannot overflow.", stable[1])
     if _is_summed(case):
-        told = f"Where the log of this sum is taken, use `torch.logsumexp({case.bare_name()}, dim)`"
-        return Story(proof, why, f"{told}; where it is divided by, `torch.softmax`. Neither overflows.")
+        advice = f"Where the log of this sum is taken, use `torch.logsumexp({case.bare_name()}, dim)`"
+        return Story(proof, why, f"{advice}; where it is divided by, `torch.softmax`. Neither overflows.")
     most = math.floor(_MOST.get(operand.dtype, 10) / (math.log(2) if case.op == "exp2" else 1))
-    told, edit = case.with_method(0, f".clamp(-{most}, {most})" if both else f".clamp(max={most})")
+    advice, edit = case.with_method(0, f".clamp(-{most}, {most})" if both else f".clamp(max={most})")
     grown = "a learning rate that is too high, or inputs that are not scaled"
-    return Story(proof, why, f"{told}, and find out why {name} grew so large: {grown}.", edit)
+    return Story(proof, why, f"{advice}, and find out why {name} grew so large: {grown}.", edit)
 
 
 def _is_summed(case: Case) -> bool:
@@ -226,8 +226,8 @@ def explain_binary_cross_entropy(case: Case) -> Story | None:
         return None
     edge = zeros_of(operand, name) if operand.zeros else f"{name} goes up to {number(operand.high)}"
     why = "The loss is -log(p) or -log(1 - p), and its slope divides by p * (1 - p), which is 0 at 0 and 1."
-    told, edit = _with_logits(case)
-    return Story(f"because {edge}", why, told, edit)
+    advice, edit = _with_logits(case)
+    return Story(f"because {edge}", why, advice, edit)
 
 
 def _with_logits(case: Case) -> tuple[str, Edit | None]:
@@ -238,8 +238,8 @@ def _with_logits(case: Case) -> tuple[str, Edit | None]:
         return "Give the raw scores, without the sigmoid, to `F.binary_cross_entropy_with_logits`.", None
     end = case.written.span(node.func)[1]
     changes = [((end, end), "_with_logits"), (case.written.span(first), case.written.source(operands[0]))]
-    told, edit = case.told(changes)
-    return f"{told}: it needs no sigmoid and cannot overflow.", edit
+    advice, edit = case.rewritten(changes)
+    return f"{advice}: it needs no sigmoid and cannot overflow.", edit
 
 
 def explain_kl_divergence(case: Case) -> Story | None:
@@ -267,8 +267,8 @@ def explain_gaussian_nll(case: Case) -> Story | None:
         return None
     proof = f"because {name} goes down to {number(variance.low)}"
     why = "The loss divides the squared error by the variance, and its slope by the square of that."
-    told, edit = case.with_method(2, ".clamp_min(1e-2)" if variance.dtype == "float16" else ".clamp_min(1e-4)")
-    return Story(proof, why, f"{told}.", edit)
+    advice, edit = case.with_method(2, ".clamp_min(1e-2)" if variance.dtype == "float16" else ".clamp_min(1e-4)")
+    return Story(proof, why, f"{advice}.", edit)
 
 
 def explain_poisson_nll(case: Case) -> Story | None:
@@ -277,8 +277,8 @@ def explain_poisson_nll(case: Case) -> Story | None:
         return None
     proof = f"because {case.name()} goes up to {number(operand.high)}"
     why = f"The loss takes exp of its input, which leaves {operand.dtype} above {number(bound)}."
-    told, edit = case.with_method(0, f".clamp(max={10 if operand.dtype == 'float16' else 20})")
-    return Story(proof, why, f"{told}, and find out why {case.name()} grew so large.", edit)
+    advice, edit = case.with_method(0, f".clamp(max={10 if operand.dtype == 'float16' else 20})")
+    return Story(proof, why, f"{advice}, and find out why {case.name()} grew so large.", edit)
 
 
 def explain_ctc(case: Case) -> Story | None:
@@ -287,8 +287,8 @@ def explain_ctc(case: Case) -> Story | None:
     if case.origin.made == "nan" and not case.backward:
         return None
     why = "CTC is inf where a sample's input has fewer steps than its target needs, and the slope of that is NaN."
-    told, edit = case.with_keyword("zero_infinity=True", 6)
-    return Story("given finite input", why, f"{told}, and check the lengths you give.", edit)
+    advice, edit = case.with_keyword("zero_infinity=True", 6)
+    return Story("given finite input", why, f"{advice}, and check the lengths you give.", edit)
 
 
 # Means of nothing, the spread of a single value, products with a factor of 0, normalization without eps.
@@ -312,8 +312,8 @@ def explain_empty(case: Case) -> Story | None:
     text = case.written.primary(operand)
     quotient = f"{text}.sum() / max({text}.numel(), 1)"
     quotient = quotient if case.written.stands_alone(node) else f"({quotient})"
-    told, edit = case.told([(case.written.span(node), quotient)])
-    return Story(proof, why, f"{told}: it is 0 where nothing was selected.", edit)
+    advice, edit = case.rewritten([(case.written.span(node), quotient)])
+    return Story(proof, why, f"{advice}: it is 0 where nothing was selected.", edit)
 
 
 def _is_of_all(node: ast.AST | None) -> TypeGuard[ast.Call]:
@@ -336,8 +336,8 @@ def explain_spread(case: Case) -> Story | None:
     last = "or leave the last, smaller batch out: `DataLoader(..., drop_last=True)`"
     if "unbiased" in case.written.code:
         return Story(proof, why, f"Pass `correction=0` instead of `unbiased`, {last}.")
-    told, edit = case.with_keyword("correction=0", 2)  # the third could be `unbiased`
-    return Story(proof, why, f"{told}, {last}.", edit)
+    advice, edit = case.with_keyword("correction=0", 2)  # the third could be `unbiased`
+    return Story(proof, why, f"{advice}, {last}.", edit)
 
 
 def _of_equal_values(case: Case) -> Story | None:
@@ -349,8 +349,8 @@ def _of_equal_values(case: Case) -> Story | None:
     if not isinstance(node, ast.Call):
         return Story(proof, why, "Take the root of a variance that cannot be 0: `(x.var() + 1e-8).sqrt()`.")
     variance = renamed(case.written, node, "std", "var")
-    told, edit = case.told([(case.written.span(node), f"({variance} + {small_number(operand)}).sqrt()")])
-    return Story(proof, why, f"{told}.", edit)
+    advice, edit = case.rewritten([(case.written.span(node), f"({variance} + {small_number(operand)}).sqrt()")])
+    return Story(proof, why, f"{advice}.", edit)
 
 
 def explain_product(case: Case) -> Story | None:
@@ -361,8 +361,8 @@ def explain_product(case: Case) -> Story | None:
     why = "The slope of a product by one factor is the product divided by it, which is 0 / 0 for a factor of 0."
     if operand.negatives:
         return Story(proof, why, f"Keep the factors in {case.name()} away from 0.")
-    told, edit = case.with_method(0, f".clamp_min({small_number(operand)})")
-    return Story(proof, why, f"{told}.", edit)
+    advice, edit = case.with_method(0, f".clamp_min({small_number(operand)})")
+    return Story(proof, why, f"{advice}.", edit)
 
 
 def explain_normalization(case: Case) -> Story | None:
@@ -459,8 +459,8 @@ def _of_nothing(case: Case, targets: Operand, ignored: int) -> Story:
     call = case.written.inner(node)
     text = f'{call[:-1]}, reduction="sum") / ({bare} != {ignored}).sum().clamp_min(1)'
     text = text if case.written.stands_alone(node) else f"({text})"
-    told, edit = case.told([(case.written.span(node), text)])
-    return Story(proof, why, f"{told}: it is 0 where no target counts.", edit)
+    advice, edit = case.rewritten([(case.written.span(node), text)])
+    return Story(proof, why, f"{advice}: it is 0 where no target counts.", edit)
 
 
 # Bad values that where() or masked_fill leaves out of the forward pass, but not out of the backward pass.
@@ -476,13 +476,13 @@ def explain_selected(case: Case, story: Story | None) -> Story:
         f"`{chosen}` left those values out of the forward pass, but not out of the backward pass: the gradient "
         "there is 0 times a slope that is not finite, which is NaN."
     )
-    told, edit = _safe_before(case) or ("", None)
-    if not told and story is not None and story.edit is not None:
-        told, edit = story.fix.partition(". ")[0].rstrip("."), story.edit
+    advice, edit = _safe_before(case) or ("", None)
+    if not advice and story is not None and story.edit is not None:
+        advice, edit = story.fix.partition(". ")[0].rstrip("."), story.edit
     index = _divisor(case)
-    told = told or f"Give {case.shown()} `torch.where(ok, {case.bare_name(index)}, {_SAFE.get(case.op, '1.0')})`"
+    advice = advice or f"Give {case.shown()} `torch.where(ok, {case.bare_name(index)}, {_SAFE.get(case.op, '1.0')})`"
     proof = story.proof if story else f"because `{chosen}` comes after it"
-    return Story(proof, f"{story.why} {why}" if story else why, f"{told}: make the input safe before the op.", edit)
+    return Story(proof, f"{story.why} {why}" if story else why, f"{advice}: make the input safe before the op.", edit)
 
 
 def _divisor(case: Case) -> int:
@@ -510,7 +510,7 @@ def _with_where(case: Case, operand: ast.expr, mask: ast.expr, taken: bool) -> t
     value, safe = case.written.code[start:end].strip(), _SAFE.get(case.op, "1.0")
     kept = f"{value}, {safe}" if taken else f"{safe}, {value}"
     text = f"torch.where({case.written.source(mask)}, {kept})"
-    return case.told([((start, end), text)])
+    return case.rewritten([((start, end), text)])
 
 
 # Arithmetic with Inf: 0 * inf, inf - inf, inf / inf.
@@ -525,14 +525,14 @@ def explain_infinite(case: Case) -> Story | None:
     if case.op == "mul":
         return _zero_times(case)
     infinite = [index for index, operand in enumerate(case.origin.operands) if operand.infs]
-    told = " and ".join(
+    counted = " and ".join(
         share(case.operand(index).infs, case.operand(index), case.name(index), "Inf") for index in infinite
     )
     fix = "Put the -inf of a mask in last, just before the softmax, or mask by a finite number such as -1e9."
     if case.op in _SUMS and len(infinite) == 2:
-        return Story(f"because {told}", f"{_SUMS[case.op]} is NaN.", fix)
+        return Story(f"because {counted}", f"{_SUMS[case.op]} is NaN.", fix)
     if case.op in _TOTALS and infinite:
-        return Story(f"because {told}", "A sum over inf and -inf is NaN.", fix)
+        return Story(f"because {counted}", "A sum over inf and -inf is NaN.", fix)
     return None
 
 
@@ -543,8 +543,8 @@ def _zero_times(case: Case) -> Story | None:
         if first.zeros and second.infs:
             proof = f"because {zeros_of(first, case.name(zero))} and "
             proof += share(second.infs, second, case.name(infinite), "Inf")
-            told, edit = _filled(case, zero, infinite)
-            return Story(proof, "0 * inf is NaN: a product with 0 does not remove an Inf.", told, edit)
+            advice, edit = _filled(case, zero, infinite)
+            return Story(proof, "0 * inf is NaN: a product with 0 does not remove an Inf.", advice, edit)
     return None
 
 
@@ -558,5 +558,5 @@ def _filled(case: Case, zero: int, infinite: int) -> tuple[str, Edit | None]:
     if not is_mask or None in nodes or not isinstance(whole, ast.BinOp) or nodes[1] is None:
         return f"Select instead of multiplying: `{text}`.", None
     text = case.written.with_method(nodes[1], f".masked_fill({names[0]} == 0, 0.0)")[1]
-    told, edit = case.told([(case.written.span(whole), text)])
-    return f"{told}.", edit
+    advice, edit = case.rewritten([(case.written.span(whole), text)])
+    return f"{advice}.", edit

@@ -83,7 +83,7 @@ class WorkerMemoryGrows(Check):
         elif held is not None:
             whole = held.objects_bytes * loader.workers
             free = most.looks[-1].free_bytes
-            yield self._told(
+            yield self._found(
                 growths,
                 most,
                 confidence=0.9,
@@ -137,7 +137,7 @@ class WorkerMemoryGrows(Check):
         entry = f" of about {kilobytes(container.entry_bytes)}" if container.entry_bytes else ""
         there = f" (`{place.code}`)" if place.code else ""
         fills = "takes more entries" if container.kind == "cache" else "gets longer"
-        return self._told(
+        return self._found(
             growths,
             most,
             confidence=0.93,
@@ -156,7 +156,7 @@ class WorkerMemoryGrows(Check):
         )
 
     def _unexplained(self, loader: LoaderFact, growths: Sequence[Growth], most: Growth) -> Finding:
-        return self._told(
+        return self._found(
             growths,
             most,
             confidence=0.7,
@@ -172,7 +172,7 @@ class WorkerMemoryGrows(Check):
             entries=0.0,
         )
 
-    def _told(
+    def _found(
         self, growths: Sequence[Growth], most: Growth, *, container: str, entries: float, **words: object
     ) -> Finding:
         first, last = most.looks[0], most.looks[-1]

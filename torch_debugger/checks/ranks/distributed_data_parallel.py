@@ -61,7 +61,7 @@ class DdpBypassed(RankCheck):
         wrapper = last.average.name or "model"
         different = last.different_gradients()
         who = ranks_in_words(last.digests)
-        told = f"the gradients of {who} differed at {len(steps)} steps that were compared"
+        differed = f"the gradients of {who} differed at {len(steps)} steps that were compared"
         around = (
             f"`{wrapper}` is a DistributedDataParallel{at_line(last.average.made)}, but the module inside of it is "
             f"called{at_line(call.call)}"
@@ -72,7 +72,7 @@ class DdpBypassed(RankCheck):
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=f"{around}: {told}.",
+            message=f"{around}: {differed}.",
             why="DistributedDataParallel averages gradients only for a backward that began with a call of the "
             "wrapper itself, outside of `no_sync()`. Otherwise each rank trains a model of its own on its "
             "share of the data, and only one of them is kept.",
@@ -243,9 +243,9 @@ def _uneven_updates(found: SideBySide) -> _Cause | None:
 
 def _other_rates(found: SideBySide) -> _Cause:
     rates = {rank: digest.rates for rank, digest in found.digests.items()}
-    told = ", ".join(f"{_listed(each)} on rank {rank}" for rank, each in list(rates.items())[:4])
+    by_rank = ", ".join(f"{_listed(each)} on rank {rank}" for rank, each in list(rates.items())[:4])
     return (
-        f"Their learning rates differ at step {found.step}: {told}.",
+        f"Their learning rates differ at step {found.step}: {by_rank}.",
         "Let every rank set the same rate: a schedule that follows a loss (ReduceLROnPlateau) must be given "
         "the same number on every rank, for example the mean of all.",
         _training_line(found),
@@ -261,9 +261,9 @@ def _other_gradients(first: SideBySide, before: SideBySide | None) -> _Cause:
     different, names = found.different_gradients(), found.first.names
     where = found.average.made or _training_line(found)
     if different and len(different) < len(names):
-        told = f"`{different[0]}`" + (f" and {len(different) - 1} more" if len(different) > 1 else "")
+        which = f"`{different[0]}`" + (f" and {len(different) - 1} more" if len(different) > 1 else "")
         return (
-            f"The gradients of {told} are not averaged, those of the others are.",
+            f"The gradients of {which} are not averaged, those of the others are.",
             "Put the whole model into what averages gradients: DistributedDataParallel knows the parameters "
             "that it was made with, and none that were added or thawed later.",
             where,

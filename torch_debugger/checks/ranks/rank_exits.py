@@ -99,8 +99,8 @@ class RankKilled(RankCheck):
 
     def _call_in(self, end: RankEnd) -> CollectiveKind | None:
         """The collective that it had called last, in the step in which it ended."""
-        told = self._last.get(end.rank)
-        return told.kinds[told.calls[-1]] if told is not None and told.step >= end.steps and told.calls else None
+        last = self._last.get(end.rank)
+        return last.kinds[last.calls[-1]] if last is not None and last.step >= end.steps and last.calls else None
 
 
 def _last_call(call: CollectiveKind | None) -> str:
@@ -181,8 +181,8 @@ class RankLeftEarly(RankCheck):
 
     @staticmethod
     def _left(rank: int, end: RankEnd, failed: RankEnd, crash: CrashFact, ranks: RankStates) -> bool:
-        told = ranks.states[rank].hang  # where it says how far it came
-        ran_out = told is not None and told.is_out_of_data and not _have_as_many_batches(ranks)
+        hang = ranks.states[rank].hang  # where it says how far it came
+        ran_out = hang is not None and hang.is_out_of_data and not _have_as_many_batches(ranks)
         last_step = crash.step if end.ended < failed.ended else crash.step - 1
         in_time = end.ended < failed.ended + _ENDING_S
         return ranks.ended_in_order(rank) and in_time and not ran_out and 0 < end.steps <= last_step

@@ -71,7 +71,7 @@ class SlowWorker(Check):
         lost_s = sum((1 - typical_s / worker.making_s) * worker.waited_s for worker in slow)
         severity = severity_of(lost_s / times.elapsed_s)
         if severity is not None:
-            yield self._told(times, loader, slow, typical_s, lost_s / times.elapsed_s, severity)
+            yield self._found(times, loader, slow, typical_s, lost_s / times.elapsed_s, severity)
 
     def _is_slow(self, worker: WorkerTime, times: WorkerTimes, typical_s: float) -> bool:
         others = [other.slow_s for other in times.workers if other is not worker and other.batches]
@@ -80,7 +80,7 @@ class SlowWorker(Check):
         stands_out = worker.fast_s >= self.apart * statistics.median_low(others)
         return worker.making_s >= self.slower * typical_s and stands_out
 
-    def _told(
+    def _found(
         self,
         times: WorkerTimes,
         loader: LoaderFact,
@@ -195,9 +195,9 @@ class SlowSample(Check):
         if gain >= LEAST_GAIN:
             worst = max(stalls, key=lambda stall: stall.waited_s)
             sample = _at_its_line(worst, state)
-            yield self._told(stalls, loader, gain, worst, sample)
+            yield self._found(stalls, loader, gain, worst, sample)
 
-    def _told(
+    def _found(
         self, stalls: Sequence[StalledBatch], loader: LoaderFact, gain: float, worst: StalledBatch, sample: SampleSeen
     ) -> Finding:
         # The passes in which this sample was slow.

@@ -201,9 +201,9 @@ class Pace:
 
     def per_step_s(self, low: int, high: int) -> dict[str, float]:
         """Mean seconds by part, of steps from `low` up to `high`."""
-        told = [split for step, split in zip(self.steps, self.splits, strict=True) if low <= step < high]
-        parts = {part for split in told for part in split}
-        return {part: statistics.fmean(split.get(part, 0.0) for split in told) for part in parts}
+        splits = [split for step, split in zip(self.steps, self.splits, strict=True) if low <= step < high]
+        parts = {part for split in splits for part in split}
+        return {part: statistics.fmean(split.get(part, 0.0) for split in splits) for part in parts}
 
     def is_even(self, low: int, high: int) -> bool:
         """Whether no few steps take most of the time: only of even steps can samples of the whole run tell how

@@ -45,7 +45,7 @@ class TensorOnWrongDevice(Check):
     confidence_in_a_script = 0.9
 
     def __init__(self) -> None:
-        self._told: set[tuple[str | None, int | None]] = set()  # files and lines
+        self._reported: set[tuple[str | None, int | None]] = set()  # files and lines
 
     def see(self, record: Rehearsal, state: RunState) -> Iterable[Finding]:
         named = state.run is not None and state.run.names_accelerator
@@ -54,9 +54,9 @@ class TensorOnWrongDevice(Check):
         finding = self._judge_script(record) if record.of_script else self.judge(record)
         # A model's forward is part of the script, and rehearsed with it; what is known of the module differs.
         lines = {(place.file, place.line) for place in (record.origin, finding.where) if place}
-        if not lines & self._told:
+        if not lines & self._reported:
             yield finding
-        self._told |= lines
+        self._reported |= lines
 
     def _judge_script(self, record: Rehearsal) -> Finding:
         edit, fix = model_fix(record) if record.model_stays else unmoved_fix(record, _reference(record))

@@ -136,7 +136,7 @@ class TooFewWorkers(LoadingCheck):
             return
         none_left = loading.cores_used >= self.all_busy * loading.cores
         if none_left and loading.gain < WARNED_GAIN:
-            yield self._told(
+            yield self._found(
                 loading,
                 severity_of(loading.share) or "note",
                 why=f"The training and its {loading.fact.workers} workers use {loading.cores_used:.1f} of "
@@ -154,7 +154,7 @@ class TooFewWorkers(LoadingCheck):
             if severity is not None:
                 workers, then_s = loading.best_workers(), loading.with_workers(loading.best_workers())
                 idle = 1 - loading.computed_s / loading.making_s
-                yield self._told(
+                yield self._found(
                     loading,
                     severity,
                     why=(
@@ -199,7 +199,7 @@ class TooFewWorkers(LoadingCheck):
         explained = loading.wait_s - in_line_s < self.least_share * loading.batch_s
         return loading.time.stretch > self.most_stretched and explained
 
-    def _told(self, loading: Loading, severity: str, *, why: str, fix: str, gain: float, workers: int) -> Finding:
+    def _found(self, loading: Loading, severity: str, *, why: str, fix: str, gain: float, workers: int) -> Finding:
         more = workers > loading.fact.workers
         return self.finding(
             severity=severity,

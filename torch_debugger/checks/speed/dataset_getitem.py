@@ -13,10 +13,10 @@ from torch_debugger.checks.data_loading import (
     Loading,
     LoadingCheck,
     WaitLine,
+    code_at,
     cores_in_words,
     lines_to_judge,
     slow_line,
-    told,
 )
 from torch_debugger.checks.step_time import milliseconds, severity_of
 from torch_debugger.records import Finding, HeldData
@@ -59,8 +59,8 @@ class SlowSampleLine(LoadingCheck):
             yield self.finding(
                 severity="note",  # the line may have to be there: a random crop is another one each time
                 confidence=0.85,
-                message=f"The training waits {loading.waits} for data, {line.share:.0%} of it in {told(line.place)}: "
-                f"{milliseconds(line_s)} a batch{each}.",
+                message=f"The training waits {loading.waits} for data, {line.share:.0%} of it in "
+                f"{code_at(line.place)}: {milliseconds(line_s)} a batch{each}.",
                 why=f"{loading.named} makes its batches in the training process, and this line is most of that work. "
                 f"Workers alone would not hide it on {cores_in_words(loading.cores)}: a batch would still take "
                 f"about {milliseconds(left_s)}, of which training on it takes {milliseconds(loading.rest_s)}.",
@@ -118,20 +118,20 @@ class SamplesConvertedEachTime(LoadingCheck):
         saved_s = share * loading.wait_s - self._indexing_s(loading) * len(dear)
         severity = severity_of(saved_s / loading.batch_s)
         if share >= self.line_share and severity is not None:
-            yield self._told(loading, dear, saved_s, severity)
+            yield self._found(loading, dear, saved_s, severity)
 
     def _indexing_s(self, loading: Loading) -> float:
         return (loading.fact.batch_size or 1) * self.index_s * loading.time.stretch
 
-    def _told(self, loading: Loading, dear: list[_Converted], saved_s: float, severity: str) -> Finding:
+    def _found(self, loading: Loading, dear: list[_Converted], saved_s: float, severity: str) -> Finding:
         first, others = dear[0], dear[1:]
         line_s = sum(each.line.share for each in dear) * loading.wait_s
         gain = saved_s / loading.batch_s
-        also = "".join(f" and {told(each.line.place)}" for each in others)
+        also = "".join(f" and {code_at(each.line.place)}" for each in others)
         return self.finding(
             severity=severity,
             confidence=0.9,
-            message=f"{told(first.line.place)}{also} {'make' if others else 'makes'} a tensor anew whenever a "
+            message=f"{code_at(first.line.place)}{also} {'make' if others else 'makes'} a tensor anew whenever a "
             f"sample is asked for: {milliseconds(line_s)} of the {milliseconds(loading.batch_s)} that a "
             f"batch takes ({line_s / loading.batch_s:.0%}). {first.what}, the same in every epoch.",
             why="Reading numbers out of Python objects, or copying an array, into a tensor costs far more than "

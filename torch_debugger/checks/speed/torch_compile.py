@@ -63,9 +63,9 @@ class GraphBreaks(Check):
         if self._elapsed_s <= 0 or self.saved * spent_s < LEAST_GAIN * self._elapsed_s:
             return
         place, cuts = max(self._cuts.items(), key=lambda item: (_reads(item[0]), len(item[1])))
-        yield self._told(place, cuts, spent_s, state)
+        yield self._found(place, cuts, spent_s, state)
 
-    def _told(self, place: Place, cuts: list[Compilation], spent_s: float, state: RunState) -> Finding:
+    def _found(self, place: Place, cuts: list[Compilation], spent_s: float, state: RunState) -> Finding:
         gain = min(1.0, self.saved * spent_s / self._elapsed_s)
         given_up = next((each for each in cuts if each.given_up), None)
         parts = sum(len({each.frame for each in found}) for found in self._cuts.values())
@@ -149,9 +149,9 @@ class RecompilesEachStep(Check):
         gain = min(1.0, spent_s / self._elapsed_s)
         severity = "warning" if worst[-1].given_up else severity_of(gain)
         if severity is not None:
-            yield self._told(worst, severity, gain, spent_s, state)
+            yield self._found(worst, severity, gain, spent_s, state)
 
-    def _told(self, frame: list[Compilation], severity: str, gain: float, spent_s: float, state: RunState) -> Finding:
+    def _found(self, frame: list[Compilation], severity: str, gain: float, spent_s: float, state: RunState) -> Finding:
         first, last = frame[0], frame[-1]
         times = len(frame) - last.given_up
         again = [each for each in frame if each.again]
