@@ -1,7 +1,6 @@
-"""HTTP/1.1 for one WSGI application: one thread a connection, which stays open, no word on the terminal.
+"""wsgiref's server for werkzeug's requests and responses: one thread a connection, no word on the terminal.
 
-The page asks several times a second. werkzeug's own server closes every connection, and after each answer waits
-for bytes that do not belong there.
+A connection stays open, which it would not by wsgiref alone: the page asks several times a second.
 """
 
 from __future__ import annotations
@@ -13,33 +12,34 @@ import ipaddress
 import socket
 import socketserver
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from contextlib import suppress
 from dataclasses import dataclass
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler
 from typing import Any
+from wsgiref.simple_server import WSGIRequestHandler, WSGIServer
 
-from werkzeug import Request
-from werkzeug.test import run_wsgi_app
+from werkzeug import Request, Response
 
 MOST_BODY_BYTES = 1 << 16
 _IDLE_S = 60.0
 _NO_ROOM_S = 0.1
 
 
-class PageServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
+class PageServer(socketserver.ThreadingMixIn, WSGIServer):
     """Takes a socket that listens already, so that a port in use is known before anything else is done."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, listening: socket.socket, app: Any) -> None:
+    def __init__(self, listening: socket.socket, answer: Callable[[Request], Response]) -> None:
         super().__init__(listening.getsockname(), _Handler, bind_and_activate=False)
         self.socket.close()
         self.socket = listening
-        self.server_port: int = listening.getsockname()[1]
-        self.app = app
+        self.server_name, self.server_port = "localhost", listening.getsockname()[1]
+        self.setup_environ()
+        self.answer = answer
         self.asked = 0.0  # when somebody last asked for something, by time.monotonic
         self._connections: set[socket.socket] = set()
 
@@ -69,78 +69,46 @@ class PageServer(socketserver.ThreadingMixIn, socketserver.TCPServer):
         """A browser that went away in the middle of an answer is no news."""
 
 
-class _Handler(BaseHTTPRequestHandler):
+class _Handler(WSGIRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version, sys_version = "torch-debugger", ""
     timeout = _IDLE_S
     wbufsize = -1  # head and body go out together
     disable_nagle_algorithm = True
     server: PageServer
+    handle = BaseHTTPRequestHandler.handle  # one request after the other until the connection is closed
 
     def handle_one_request(self) -> None:
-        """As the base class has it, but for all methods: the application says which ones it takes."""
+        """For all methods: the application says which ones it takes."""
         try:
             self.raw_requestline = self.rfile.readline(65537)
         except TimeoutError:
             self.raw_requestline = b""
         if not self.raw_requestline or len(self.raw_requestline) > 65536:
             self.close_connection = True
-        elif self.parse_request():
-            self._answer()
-            self.wfile.flush()
-
-    def _answer(self) -> None:
+            return
+        if not self.parse_request():
+            return
         self.server.asked = time.monotonic()
-        body = self._body()
-        if body is None:
+        length = self.headers.get("Content-Length", "0")
+        if "Transfer-Encoding" in self.headers or not length.isdecimal() or int(length) > MOST_BODY_BYTES:
             self.close_connection = True  # what follows on it is no request
             self.send_error(413, "A request of this page has a known length, and is short.")
             return
-        pieces, status, headers = run_wsgi_app(self.server.app, self._environ(body), buffered=True)
+        # Read whole, also where nobody wants it: the next request begins after it.
+        body = self.rfile.read(int(length))
+        environ = {**self.get_environ(), "wsgi.url_scheme": "http", "wsgi.input": io.BytesIO(body)}
+        pieces, status, headers = self.server.answer(Request(environ)).get_wsgi_response(environ)
         code, _, reason = status.partition(" ")
         self.send_response(int(code), reason)
         for name, value in headers:
             self.send_header(name, value)
         self.end_headers()
-        if self.command != "HEAD":
-            self.wfile.writelines(pieces)
-
-    def _body(self) -> bytes | None:
-        """None where its end is not known, or further away than any request of ours would be."""
-        length = self.headers.get("Content-Length", "0")
-        if "Transfer-Encoding" in self.headers or not length.isdecimal() or int(length) > MOST_BODY_BYTES:
-            return None
-        return self.rfile.read(int(length))
-
-    def _environ(self, body: bytes) -> dict[str, Any]:
-        path, _, query = self.path.partition("?")
-        environ: dict[str, Any] = {
-            "REQUEST_METHOD": self.command,
-            "SCRIPT_NAME": "",
-            "PATH_INFO": _decoded(path),
-            "QUERY_STRING": query,
-            "CONTENT_TYPE": self.headers.get("Content-Type", ""),
-            "CONTENT_LENGTH": str(len(body)),
-            "SERVER_NAME": "localhost",
-            "SERVER_PORT": str(self.server.server_port),
-            "SERVER_PROTOCOL": self.request_version,
-            "REMOTE_ADDR": self.client_address[0],
-            "wsgi.url_scheme": "http",
-            "wsgi.input": io.BytesIO(body),
-        }
-        for name in set(self.headers.keys()):
-            key = "HTTP_" + name.upper().replace("-", "_")
-            environ[key] = ",".join(self.headers.get_all(name, []))
-        return environ
+        self.wfile.writelines(pieces)
+        self.wfile.flush()
 
     def log_message(self, format: str, *args: Any) -> None:
         """Not on the terminal of a training."""
-
-
-def _decoded(path: str) -> str:
-    from urllib.parse import unquote_to_bytes
-
-    return unquote_to_bytes(path).decode("latin-1")  # as WSGI has it
 
 
 # Who may ask the page's server, and what for: decided by the head of a request, before anything is looked up.

@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import socket
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 from urllib.parse import urlencode
 
@@ -17,7 +17,7 @@ from werkzeug import Request, Response
 from werkzeug.exceptions import BadRequest
 
 from torch_debugger.system.errors import DebuggerError, UsageError
-from torch_debugger.viewer.http_server import LOOPBACK, PageServer, Refused, RequestGuard
+from torch_debugger.viewer.http_server import LOOPBACK, PageServer, RequestGuard
 from torch_debugger.viewer.questions import Asked, File, find_answer, page_file
 from torch_debugger.viewer.shown_runs import ShownRuns, TraceBook
 
@@ -40,17 +40,17 @@ def make_page_server(
     from elsewhere gives a token."""
     taken = listening or listen(host, port)
     edit_token = secrets.token_urlsafe(24)
-    door = RequestGuard(
+    guard = RequestGuard(
         edit_token,
         token=token,
         hosts={*LOOPBACK, *_names(host)},
         any_address=host in _EVERYWHERE,
         cookie=f"torch-debugger-{taken.getsockname()[1]}",  # browsers share cookies between ports
     )
-    shelf = ShownRuns(folders, of_others=True)
-    shelf.call_profiles.update(call_profiles or {})
-    shelf.traces = traces or shelf.traces
-    return PageServer(taken, make_app(shelf, edit_token, door))
+    runs = ShownRuns(folders, of_others=True)
+    runs.call_profiles.update(call_profiles or {})
+    runs.traces = traces or runs.traces
+    return PageServer(taken, make_app(runs, edit_token, guard))
 
 
 def listen(host: str = HERE, port: int = 0, port_flag: str = "--port") -> socket.socket:
@@ -87,7 +87,7 @@ def _names(host: str) -> set[str]:
     return {shown_host(name) for name in own}
 
 
-# The page's server as one WSGI application: three files and the questions.
+# What the page's server answers: three files and the questions.
 _HEADERS = {
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
@@ -104,29 +104,24 @@ _ANSWER_POLICY = "default-src 'none'; style-src 'unsafe-inline'; sandbox; frame-
 _ANSWER_HEADERS = {**_HEADERS, "Cache-Control": "no-store", "Content-Security-Policy": _ANSWER_POLICY}
 
 
-def make_app(shelf: ShownRuns, edit_token: str = "", doorkeeper: RequestGuard | None = None) -> Any:
-    door = doorkeeper or RequestGuard(edit_token)
-
+def make_app(runs: ShownRuns, edit_token: str, guard: RequestGuard) -> Callable[[Request], Response]:
     def serve(request: Request) -> Response:
-        refused = door.refusal(request)
+        refused = guard.refusal(request)
         if refused is not None:
-            return _refused(refused, request)
-        response = _served(request, shelf, edit_token)
-        cookie = door.cookie_for(request)
+            if request.path.startswith("/ask/"):
+                return _json({"error": refused.why}, refused.status)
+            plain = "text/plain; charset=utf-8"
+            return Response(f"{refused.why}\n", refused.status, _ANSWER_HEADERS, content_type=plain)
+        response = _served(request, runs, edit_token)
+        cookie = guard.cookie_for(request)
         if cookie is not None:
             response.headers.add("Set-Cookie", cookie)
         return packed(response, request)
 
-    return Request.application(serve)
+    return serve
 
 
-def _refused(refused: Refused, request: Request) -> Response:
-    if request.path.startswith("/ask/"):
-        return _json({"error": refused.why}, refused.status)
-    return Response(f"{refused.why}\n", refused.status, _ANSWER_HEADERS, content_type="text/plain; charset=utf-8")
-
-
-def _served(request: Request, shelf: ShownRuns, edit_token: str) -> Response:
+def _served(request: Request, runs: ShownRuns, edit_token: str) -> Response:
     name = request.path.removeprefix("/")
     if not name.startswith("ask/"):
         return _file(name or "page.html", request)
@@ -136,7 +131,7 @@ def _served(request: Request, shelf: ShownRuns, edit_token: str) -> Response:
         return _json({"error": "This edit is no JSON."}, 400)
     if told is not None and not isinstance(told, dict):
         return _json({"error": "An edit is a JSON object."}, 400)
-    return respond(Asked(shelf, request.args.to_dict(), edit_token, told), name.removeprefix("ask/"))
+    return respond(Asked(runs, request.args.to_dict(), edit_token, told), name.removeprefix("ask/"))
 
 
 def respond(asked: Asked, name: str) -> Response:

@@ -11,8 +11,7 @@ from werkzeug import Request
 from werkzeug.test import EnvironBuilder
 
 from tests.viewer.serving import Client, make_run, serving
-from torch_debugger.viewer.http_server import LOOPBACK
-from torch_debugger.viewer.http_server import RequestGuard as Doorkeeper
+from torch_debugger.viewer.http_server import LOOPBACK, RequestGuard
 from torch_debugger.viewer.server import address
 
 EDIT = {"run": "run", "name": "better"}
@@ -27,7 +26,7 @@ def asked(path: str = "/", method: str = "GET", **headers: str) -> Request:
 
 @pytest.mark.parametrize("host", ["localhost:8080", "127.0.0.1:8080", "[::1]:8080", "LOCALHOST:1", "localhost"])
 def test_our_own_names_are_let_in(host: str) -> None:
-    assert Doorkeeper("edit").refusal(asked(Host=host)) is None
+    assert RequestGuard("edit").refusal(asked(Host=host)) is None
 
 
 @pytest.mark.parametrize(
@@ -38,21 +37,21 @@ def test_our_own_names_are_let_in(host: str) -> None:
     ],
 )  # fmt: skip
 def test_a_name_that_somebody_made_lead_here_is_not(host: str) -> None:
-    refused = Doorkeeper("edit").refusal(asked(Host=host))
+    refused = RequestGuard("edit").refusal(asked(Host=host))
     assert refused is not None and refused.status == 421
 
 
 def test_a_given_host_is_a_name_of_ours_and_no_other() -> None:
-    door = Doorkeeper("edit", hosts={*LOOPBACK, "gpu7"})
-    assert door.refusal(asked(Host="gpu7:8080")) is None
-    assert door.refusal(asked(Host="gpu8:8080")) is not None
+    guard = RequestGuard("edit", hosts={*LOOPBACK, "gpu7"})
+    assert guard.refusal(asked(Host="gpu7:8080")) is None
+    assert guard.refusal(asked(Host="gpu8:8080")) is not None
 
 
 def test_a_server_on_all_addresses_may_be_called_by_each_of_them() -> None:
-    door = Doorkeeper("edit", any_address=True)
-    assert door.refusal(asked(Host="192.168.0.7:8080")) is None
-    assert door.refusal(asked(Host="[fe80::1]:8080")) is None
-    assert door.refusal(asked(Host="evil.example:8080")) is not None  # by name it could be a rebinding
+    guard = RequestGuard("edit", any_address=True)
+    assert guard.refusal(asked(Host="192.168.0.7:8080")) is None
+    assert guard.refusal(asked(Host="[fe80::1]:8080")) is None
+    assert guard.refusal(asked(Host="evil.example:8080")) is not None  # by name it could be a rebinding
 
 
 @pytest.mark.parametrize(
@@ -70,7 +69,7 @@ def test_a_server_on_all_addresses_may_be_called_by_each_of_them() -> None:
     ],
 )
 def test_other_sites_cannot_ask(headers: dict[str, str], let_in: bool) -> None:
-    refused = Doorkeeper("edit").refusal(asked("/ask/names", Host="localhost:80", **headers))
+    refused = RequestGuard("edit").refusal(asked("/ask/names", Host="localhost:80", **headers))
     assert (refused is None) == let_in
 
 
