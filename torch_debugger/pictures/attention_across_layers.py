@@ -122,7 +122,9 @@ def attention_flow(
         grid = arrays["map"] = seen_patches(flow[None], patches)
         picture = FlowPicture(title, arrays, lambda: overlay(title, image[sample], grid, "greatest flow"))
     else:
-        shown = _row(flow, output, tokens)
+        names = tokens_of_axes({"flow": (len(flow), len(flow))}, tokens, None, by_name=False)["flow"]
+        looking = [tokens[output]] if tokens is not None else [output % len(flow)]
+        shown = LayerMaps("flow", ["flow"], flow[None, None], AxisTokens(looking, names.looked_at))
         picture = FlowPicture(title, arrays, lambda: draw_attention(title, [shown], "greatest flow"))
     picture.layers, picture.flow, picture.map = maps.layers, flow, arrays.get("map")
     return picture
@@ -139,12 +141,6 @@ def _to_output(capacities: NDArray[np.float64], output: int) -> NDArray[np.float
             "`pictures.attention_rollout`."
         )
     return np.array([max_flow(capacities, output % tokens, each) for each in range(tokens)])
-
-
-def _row(flow: NDArray[np.float64], output: int, tokens: Tokens) -> LayerMaps:
-    names = tokens_of_axes({"flow": (len(flow), len(flow))}, tokens, None, by_name=False)["flow"]
-    looking = [tokens[output]] if tokens is not None else [output % len(flow)]
-    return LayerMaps("flow", ["flow"], flow[None, None], AxisTokens(looking, names.looked_at))
 
 
 # The greatest flow through layers of nodes: the widest path that is still open is filled, until none is left.

@@ -17,7 +17,6 @@ from torch import nn
 
 from torch_debugger.pictures.attention_recording import recorded_maps
 from torch_debugger.pictures.attention_weights import (
-    AttentionMaps,
     Heads,
     Layers,
     Weights,
@@ -74,10 +73,7 @@ def attention(
     shown = []
     for name, weights in zip(maps.layers, maps.of_sample(sample), strict=True):
         shown.append(LayerMaps(name, *chosen_heads(weights, heads, name), axes[name]))
-    return _picture(maps, shown, _title(shown) + maps.example(sample))
-
-
-def _picture(maps: AttentionMaps, shown: list[LayerMaps], title: str) -> AttentionPicture:
+    title = _title(shown) + maps.example(sample)
     arrays = dict(zip(maps.layers, maps.weights, strict=True))
     picture = AttentionPicture(title, arrays, lambda: draw_attention(title, shown))
     picture.layers, picture.weights = maps.layers, list(maps.weights)

@@ -42,7 +42,8 @@ def recorded_maps(model: nn.Module, inputs: Inputs, layers: Layers = None) -> At
         raise UsageError("a model needs an input to attend to: `pictures.attention(model, inputs)`.")
     with for_a_picture(model) as inner, one_image_explained(inputs):
         refuse_another_device(inner, tensors_in(dict(inputs) if hasattr(inputs, "keys") else inputs))
-        keeping = _Keeping(_patterns(inner, layers), _batch_size(inputs))
+        tensor = first_tensor(dict(inputs) if hasattr(inputs, "keys") else inputs)
+        keeping = _Keeping(_patterns(inner, layers), None if tensor is None or tensor.dim() < 2 else len(tensor))
         with AttentionRecorder(inner, keeping.hear):
             call(inner, inputs)
         if not keeping.names:
@@ -110,15 +111,6 @@ def _rows_joined(kept: dict[str, Weights]) -> dict[str, Weights]:
     return joined
 
 
-def _batch_size(inputs: Inputs) -> int | None:
-    tensor = _first_input(inputs)
-    return None if tensor is None or tensor.dim() < 2 else len(tensor)
-
-
-def _first_input(inputs: Inputs) -> torch.Tensor | None:
-    return first_tensor(dict(inputs) if hasattr(inputs, "keys") else inputs)
-
-
 def _hear_what_is_returned(model: nn.Module, inputs: Inputs, keeping: _Keeping) -> None:
     """A Hugging Face model that attends in a way of its own may still return weights if it is asked to."""
     if "output_attentions" not in inspect.signature(model.forward).parameters:
@@ -163,7 +155,11 @@ class AttentionRecorder(TorchFunctionMode):
         elif func is functional.multi_head_attention_forward:
             self._tell_multi_head(result[0], args, keywords)
         else:
-            self._tell_hand_made(getattr(func, "__name__", ""), result, args, keywords)
+            name = getattr(func, "__name__", "")
+            weights = self._trail.mixed_with_values(name, args)
+            if weights is not None:
+                self._tell(lambda: weights)
+            self._trail.follow(name, args, keywords, result)
         return result
 
     def _tell_dot_product(self, mixed: torch.Tensor, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
@@ -184,12 +180,6 @@ class AttentionRecorder(TorchFunctionMode):
             return made if made.dim() == 4 else made.unsqueeze(0)
 
         self._tell(weights)
-
-    def _tell_hand_made(self, name: str, result: Any, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        weights = self._trail.mixed_with_values(name, args)
-        if weights is not None:
-            self._tell(lambda: weights)
-        self._trail.follow(name, args, keywords, result)
 
     def _tell(self, weights: Callable[[], torch.Tensor]) -> None:
         path = self._path()

@@ -68,7 +68,9 @@ def explained(model: nn.Module, inputs: Inputs, layer: str | nn.Module | None) -
     """The first tensor given, or where it holds tokens the output of the layer that embeds them."""
     given = main_input(model, inputs, lambda each: True, "an input")
     if layer is None and given.tensor.is_floating_point():
-        given = with_batch_of_one(given) if _lacks_batch(model, given.tensor) else given
+        # [channels, height, width] for a model of images, or a single row of numbers.
+        images = any(isinstance(module, nn.Conv2d) for module in model.modules())
+        given = with_batch_of_one(given) if (given.tensor.dim() == 1 or (given.tensor.dim() == 3 and images)) else given
         return Explained(model, given, given.tensor.detach())
     if given.tensor.is_floating_point():
         raise UsageError("layer= names what embeds tokens, but the input holds numbers already: leave it out.")
@@ -79,12 +81,6 @@ def explained(model: nn.Module, inputs: Inputs, layer: str | nn.Module | None) -
 def repeated(aims: Sequence[Aim], times: int) -> list[Aim]:
     """Each aim for several points in a row."""
     return [aim for aim in aims for _ in range(times)]
-
-
-def _lacks_batch(model: nn.Module, tensor: torch.Tensor) -> bool:
-    """[channels, height, width] for a model of images, or a single row of numbers."""
-    images = any(isinstance(module, nn.Conv2d) for module in model.modules())
-    return tensor.dim() == 1 or (tensor.dim() == 3 and images)
 
 
 def _embedding_of(model: nn.Module, given: MainInput) -> tuple[str, nn.Module]:

@@ -274,17 +274,13 @@ def draw_tokens(title: str, words: list[list[str]], found: NDArray[Any], rows: R
 def _laid_out(words: Sequence[str]) -> list[Place]:
     places, line, column = [], 0, 0
     for number, word in enumerate(words):
-        text = _printable(word)
+        shown = word.replace("\n", "\\n").replace("\t", "\\t").replace("$", r"\$") or " "
+        text = shown if len(shown) <= _LONGEST_TOKEN else f"{shown[: _LONGEST_TOKEN - 1]}…"
         if column and column + len(text) > _LINE_CHARACTERS:
             line, column = line + 1, 0
         places.append((number, line, column, text))
         column += len(text) + 1
     return places
-
-
-def _printable(word: str) -> str:
-    shown = word.replace("\n", "\\n").replace("\t", "\\t").replace("$", r"\$") or " "
-    return shown if len(shown) <= _LONGEST_TOKEN else f"{shown[: _LONGEST_TOKEN - 1]}…"
 
 
 def _draw_block(figure: Figure, axes: Axes, places: list[Place], found: NDArray[Any]) -> None:

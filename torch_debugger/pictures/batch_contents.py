@@ -46,7 +46,11 @@ def read_parts(batch: Any, kind: str | None = None) -> Parts:
         raise UsageError(f"kind= is one of {', '.join(KINDS)}, not {kind!r}.")
     inputs, labels, columns = _split(batch)
     values = _one_image_as_batch(as_numbers(inputs), alone=inputs is batch)
-    _check(values)
+    if isinstance(values, list):
+        if not isinstance(values[0], str) and any(np.ndim(each) < 2 for each in values):
+            raise UsageError("the samples differ in length: pad them into one tensor, as a collate function can.")
+    elif np.ndim(values) == 0 and not isinstance(values, str):
+        raise UsageError("expected a batch with the samples along its first dimension, but got a single value.")
     dtype = str(getattr(inputs, "dtype", "")).removeprefix("torch.")
     found = kind or _kind(values)
     if found == TABLE and values.ndim == 1:
@@ -60,14 +64,6 @@ def _one_image_as_batch(values: Any, alone: bool) -> Any:
         return values
     height, width = values.shape[1:]
     return values[None] if min(height, width) >= 8 and 0.5 <= height / width <= 2 else values
-
-
-def _check(values: Any) -> None:
-    if isinstance(values, list):
-        if not isinstance(values[0], str) and any(np.ndim(each) < 2 for each in values):
-            raise UsageError("the samples differ in length: pad them into one tensor, as a collate function can.")
-    elif np.ndim(values) == 0 and not isinstance(values, str):
-        raise UsageError("expected a batch with the samples along its first dimension, but got a single value.")
 
 
 def _split(batch: Any) -> tuple[Any, Any, tuple[str, ...]]:

@@ -104,7 +104,10 @@ def _of_loader(loader: DataLoader[Any]) -> Any:
         return _put_together(loader)
     except Exception:  # a dataset that only works in a worker; if it does not there, that is the user's to see
         restore()
-        return _some(iter(_with_workers_of_its_own(loader)), 1)[0]
+        # They end with the iterator, and the loader keeps those it has.
+        twin = copy.copy(loader)
+        vars(twin).update(_iterator=None, persistent_workers=False, num_workers=1)
+        return _some(iter(twin), 1)[0]
 
 
 def _put_together(loader: DataLoader[Any]) -> Any:
@@ -131,13 +134,6 @@ def _copied(sampler: Any) -> Any:
     twin = copy.copy(sampler)
     if hasattr(twin, "sampler") and not isinstance(twin.sampler, Iterator):
         twin.sampler = copy.copy(twin.sampler)
-    return twin
-
-
-def _with_workers_of_its_own(loader: DataLoader[Any]) -> DataLoader[Any]:
-    """They end with the iterator, and the loader keeps those it has."""
-    twin = copy.copy(loader)
-    vars(twin).update(_iterator=None, persistent_workers=False, num_workers=1)
     return twin
 
 

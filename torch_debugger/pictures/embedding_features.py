@@ -174,7 +174,10 @@ def measured(features: Matrix, classes: Sequence[Any] | None) -> EmbeddingNumber
     values = features.astype(np.float64)
     centred = values - values.mean(axis=0)
     std = centred.std(axis=0)
-    variances = _variances(centred)
+    # Along the principal components, the greatest first.
+    rows = centred[:: -(-min(centred.shape) // _MOST_SIDE)] if min(centred.shape) > _MOST_SIDE else centred
+    smaller = rows @ rows.T if rows.shape[0] < rows.shape[1] else rows.T @ rows
+    variances = np.linalg.eigvalsh(smaller)[::-1].clip(0)
     return EmbeddingNumbers(
         points=len(values),
         features=values.shape[1],
@@ -185,13 +188,6 @@ def measured(features: Matrix, classes: Sequence[Any] | None) -> EmbeddingNumber
         std=std,
         separation=None if classes is None else separation(values, classes),
     )
-
-
-def _variances(centred: Matrix) -> Matrix:
-    """Along the principal components, the greatest first."""
-    rows = centred[:: -(-min(centred.shape) // _MOST_SIDE)] if min(centred.shape) > _MOST_SIDE else centred
-    smaller = rows @ rows.T if rows.shape[0] < rows.shape[1] else rows.T @ rows
-    return np.linalg.eigvalsh(smaller)[::-1].clip(0)
 
 
 def _participation(variances: Matrix) -> float:
@@ -223,7 +219,7 @@ def separation(values: Matrix, classes: Sequence[Any]) -> float | None:
         return None
     means = np.stack([values[places == place].mean(axis=0) for place in range(len(counts))])
     means[counts < 2] = np.inf
-    distances = _distances(values, means)
+    distances = np.stack([np.linalg.norm(values - mean, axis=1) for mean in means], axis=1)
     own = np.arange(len(values)), places
     several = counts[places] > 1
     with np.errstate(invalid="ignore", divide="ignore"):
@@ -232,10 +228,6 @@ def separation(values: Matrix, classes: Sequence[Any]) -> float | None:
     outside = distances.min(axis=1)
     scores = (outside - inside)[several] / np.maximum(np.maximum(outside, inside)[several], 1e-30)
     return float(scores.mean())
-
-
-def _distances(values: Matrix, means: Matrix) -> Matrix:
-    return np.stack([np.linalg.norm(values - mean, axis=1) for mean in means], axis=1)
 
 
 # One row of features for each example of what a layer gave: the mean over places or time.

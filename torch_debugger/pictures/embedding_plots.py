@@ -119,7 +119,9 @@ def _picture(
     features = found.features[finite]
     thumbnails = None if found.thumbnails is None else found.thumbnails[finite]
     numbers = measured(features, None if labels is None or are_numbers(labels) else labels)
-    title = _title(found, method)
+    name = {"pca": "principal components", "tsne": "t-SNE", "umap": "UMAP"}[method]
+    how = f" ({found.how})" if found.how else ""
+    title = f"Features of {found.layer or 'the model'}{how}, {name}"
     left_out = int((~finite).sum())
     remarks = [f"{left_out:,} not finite and left out"] if left_out else []
     remarks += ["more examples would not fit into memory"] if found.is_cut else []
@@ -131,12 +133,6 @@ def _picture(
     picture.features, picture.points, picture.labels = features, projection.points, labels
     picture.thumbnails, picture.numbers, picture.left_out = thumbnails, numbers, left_out
     return picture
-
-
-def _title(found: Collected, method: str) -> str:
-    name = {"pca": "principal components", "tsne": "t-SNE", "umap": "UMAP"}[method]
-    how = f" ({found.how})" if found.how else ""
-    return f"Features of {found.layer or 'the model'}{how}, {name}"
 
 
 def _given_labels(labels: Sequence[Any], found: Collected) -> list[Any]:
@@ -187,7 +183,13 @@ def drawn_points(
     else:
         colours = _class_colours(axes, points, labels)
     if thumbnails is not None and len(points) <= _MOST_PICTURES:
-        _draw_pictures(axes, points, thumbnails, colours)
+        axes.margins(0.08)  # room for those at the edge
+        for place, image, colour in zip(points, thumbnails, colours, strict=True):
+            pixels = np.moveaxis(image, 0, -1)
+            pixels = pixels.repeat(3, axis=2) if pixels.shape[2] == 1 else pixels
+            shown = OffsetImage(pixels, zoom=22 / max(pixels.shape[:2]))
+            edge = {"edgecolor": colour, "linewidth": 1.4}
+            axes.add_artist(AnnotationBbox(shown, tuple(place), pad=0.08, bboxprops=edge))
     return figure
 
 
@@ -246,16 +248,6 @@ def _short(label: Any) -> str:
     text = " ".join(str(label).split()) or "(empty)"
     half = _LONGEST // 2
     return text if len(text) <= _LONGEST else f"{text[:half]}…{text[1 - half :]}"
-
-
-def _draw_pictures(axes: Axes, points: NDArray[Any], thumbnails: NDArray[Any], colours: list[Any]) -> None:
-    axes.margins(0.08)  # room for those at the edge
-    for place, image, colour in zip(points, thumbnails, colours, strict=True):
-        pixels = np.moveaxis(image, 0, -1)
-        pixels = pixels.repeat(3, axis=2) if pixels.shape[2] == 1 else pixels
-        shown = OffsetImage(pixels, zoom=22 / max(pixels.shape[:2]))
-        edge = {"edgecolor": colour, "linewidth": 1.4}
-        axes.add_artist(AnnotationBbox(shown, tuple(place), pad=0.08, bboxprops=edge))
 
 
 # Points of two dimensions from features of many.

@@ -134,7 +134,7 @@ def draw_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
 
 def _block(layer: LayerMaps, place: int) -> Mosaic:
     if layer.kind == IMAGES:
-        return Mosaic(_tiles(layer, place), layer.heading(place))
+        return Mosaic([_tile(layer, place, channel) for channel in layer.shown[place]], layer.heading(place))
     table = layer.values[place][layer.shown[place]].reshape(layer.shown.shape[1], -1)
     across = "units from left to right" if layer.kind == ROW else "units down, time across"
     image = paint_map(table.T if layer.kind == ROW else table, layer.signed)
@@ -143,10 +143,6 @@ def _block(layer: LayerMaps, place: int) -> Mosaic:
 
 def _each(layers: Sequence[LayerMaps]) -> Iterator[tuple[LayerMaps, int]]:
     return ((layer, place) for layer in layers for place in range(len(layer.samples)))
-
-
-def _tiles(layer: LayerMaps, place: int) -> list[Tile]:
-    return [_tile(layer, place, channel) for channel in layer.shown[place]]
 
 
 def _tile(layer: LayerMaps, place: int, channel: int) -> Tile:
@@ -220,21 +216,17 @@ def laid_out(module: nn.Module, output: torch.Tensor, image: tuple[int, int] | N
         middle = output.shape[2] // 2
         return Layout(IMAGES, output[:, :, middle], f"slice {middle} of {output.shape[2]} in depth")
     if output.dim() == 4:
-        return _places(output, image)
+        # Channels come second, unless only the two dimensions before the last have the image's form.
+        last = (
+            image is not None
+            and _same_form(output.shape[1:3], image)
+            and not _same_form(output.shape[2:4], image)
+            and output.shape[1] <= image[0]
+        )
+        return Layout(IMAGES, output.permute(0, 3, 1, 2), "channels last") if last else Layout(IMAGES, output)
     if output.dim() == 3:
         return _tokens(output, image) or _timeline(module, output)
     return Layout(ROW, output) if output.dim() == 2 and output.shape[1] > 1 else None
-
-
-def _places(output: torch.Tensor, image: tuple[int, int] | None) -> Layout:
-    """Channels come second, unless only the two dimensions before the last have the image's form."""
-    last = (
-        image is not None
-        and _same_form(output.shape[1:3], image)
-        and not _same_form(output.shape[2:4], image)
-        and output.shape[1] <= image[0]
-    )
-    return Layout(IMAGES, output.permute(0, 3, 1, 2), "channels last") if last else Layout(IMAGES, output)
 
 
 def _same_form(places: torch.Size, image: tuple[int, int]) -> bool:

@@ -29,18 +29,14 @@ _TITLE_LETTERS, _TITLE_LINE_IN = 12, 0.19  # letters that an inch holds, and the
 def new_figure(width_in: float, height_in: float, title: str = "") -> Figure:
     """Without pyplot, which would keep it and may need a screen. A long title takes several lines, and the
     figure grows by them."""
-    lines = _title_lines(title, width_in)
+    room = int(_TITLE_LETTERS * width_in)
+    lines = [part for line in title.split("\n") for part in textwrap.wrap(line, room, break_on_hyphens=False)]
     height_in += _TITLE_LINE_IN * max(0, len(lines) - 1 - title.count("\n"))
     figure = Figure(figsize=(width_in, height_in), layout="constrained", facecolor="white")
     FigureCanvasAgg(figure)
     if title:
         figure.suptitle("\n".join(lines), fontsize=_TITLE, color=INK, x=0.01, ha="left")
     return figure
-
-
-def _title_lines(title: str, width_in: float) -> list[str]:
-    room = int(_TITLE_LETTERS * width_in)
-    return [part for line in title.split("\n") for part in textwrap.wrap(line, room, break_on_hyphens=False)]
 
 
 def say_below(figure: Figure, note: str) -> Figure:

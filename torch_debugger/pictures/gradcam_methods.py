@@ -90,7 +90,10 @@ def maps_by(method: str, model: nn.Module, given: MainInput, asked: Question) ->
     if method == "guided_backprop":
         return _guided(model, given, asked.target)
     if method == "guided_gradcam":
-        return _guided_gradcam(model, given, asked)
+        cam, guided = maps_by("gradcam", model, given, asked), _guided(model, given, asked.target)
+        both = guided.raw * cam.maps.unsqueeze(1)
+        note = cam.note or guided.note
+        return Maps(to_unit_range(both.abs().amax(1)), both, cam.aims, cam.scores, cam.layer, note)
     gradients = method not in _WITHOUT_GRADIENTS
     if asked.layer is None:
         return _of_look(_first_fitting(model, given, asked, gradients), method, asked.batch_size)
@@ -103,13 +106,6 @@ def _guided(model: nn.Module, given: MainInput, target: Target) -> Maps:
     gradients, aims, scores, relus = guided_gradients(model, given, target)
     note = "" if relus else "The model has no ReLU to guide: these are plain gradients."
     return Maps(to_unit_range(gradients.abs().amax(1)), gradients, aims, scores, note=note)
-
-
-def _guided_gradcam(model: nn.Module, given: MainInput, asked: Question) -> Maps:
-    cam, guided = maps_by("gradcam", model, given, asked), _guided(model, given, asked.target)
-    both = guided.raw * cam.maps.unsqueeze(1)
-    note = cam.note or guided.note
-    return Maps(to_unit_range(both.abs().amax(1)), both, cam.aims, cam.scores, cam.layer, note)
 
 
 def _first_fitting(model: nn.Module, given: MainInput, asked: Question, gradients: bool) -> Look:
@@ -268,7 +264,11 @@ def score_weights(look: Look, path: str, batch_size: int) -> torch.Tensor:
     found = []
     for aim, activation in zip(look.aims, look.activations(path), strict=True):
         image = look.given.tensor[aim.example]
-        masks = _masks(activation, image.shape[-2:])
+        # [channels, height, width] of the image, each from 0 to 1; corners on corners, as in the paper's code.
+        size = image.shape[-2:]
+        wide = functional.interpolate(activation.unsqueeze(0), size=size, mode="bilinear", align_corners=True)[0]
+        low, high = wide.amin((1, 2), keepdim=True), wide.amax((1, 2), keepdim=True)
+        masks = (wide - low) / (high - low + 1e-8)
         scores = []
         for chunk in _chunks(len(masks), batch_size):
             seen = image * masks[chunk].unsqueeze(1).to(image.dtype)
@@ -277,13 +277,6 @@ def score_weights(look: Look, path: str, batch_size: int) -> torch.Tensor:
                 scores.append(_read(look, aim, look.given.ask(look.model, seen, rows), len(chunk)))
         found.append(torch.cat(scores))
     return torch.stack(found).softmax(dim=1)
-
-
-def _masks(activation: torch.Tensor, size: torch.Size) -> torch.Tensor:
-    """[channels, height, width] of the image, each from 0 to 1; corners on corners, as in the paper's code."""
-    wide = functional.interpolate(activation.unsqueeze(0), size=size, mode="bilinear", align_corners=True)[0]
-    low, high = wide.amin((1, 2), keepdim=True), wide.amax((1, 2), keepdim=True)
-    return (wide - low) / (high - low + 1e-8)
 
 
 def _with_ablated(look: Look, path: str, aim: Aim, channels: list[int]) -> dict[str, Any]:

@@ -73,7 +73,10 @@ class GradientFlow(RemarkedPicture):
         figure = titled_figure(width, 4.6, f"{self.title}: mean and largest |grad|")
         axes = plain_axes(figure.add_subplot())
         places = np.arange(count)
-        floor = self._floor()
+        # One decade below the least mean; at most fifteen below the top.
+        positive = self.mean[np.isfinite(self.mean) & (self.mean > 0)]
+        top = _top(self.largest) or 1.0
+        floor = max(float(positive.min()) / 10, top * 1e-15) if positive.size else top * 1e-3
         seen = np.where(np.isfinite(self.largest) & (self.largest > 0), self.largest, np.nan)
         axes.vlines(places, floor, seen, color=PALE, linewidth=max(1.0, min(7.0, 420 / count)), label="largest")
         mean = np.where(np.isfinite(self.mean) & (self.mean > 0), self.mean, np.nan)
@@ -91,12 +94,6 @@ class GradientFlow(RemarkedPicture):
         more = [f"One layer in {every} is named."] if every > 1 else []
         put_below(figure, [*self.remarks, *more])
         return figure
-
-    def _floor(self) -> float:
-        """One decade below the least mean; at most fifteen below the top."""
-        positive = self.mean[np.isfinite(self.mean) & (self.mean > 0)]
-        top = _top(self.largest) or 1.0
-        return max(float(positive.min()) / 10, top * 1e-15) if positive.size else top * 1e-3
 
     def _mark(self, axes: Any, floor: float) -> None:
         """Below, what is missing or vanished; above, what exploded."""

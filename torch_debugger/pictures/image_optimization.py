@@ -284,15 +284,16 @@ class FourierImages:
         weights = weights / weights.square().mean().sqrt() * math.sqrt(0.5)  # real and imaginary part
         spectrum = torch.view_as_complex(parameters) * weights
         axes = tuple(range(-len(self.lengths), 0))
-        summed = torch.fft.irfftn(spectrum, s=self.lengths, dim=axes, norm="ortho")
-        return self._coloured(summed)
+        summed: torch.Tensor = torch.fft.irfftn(spectrum, s=self.lengths, dim=axes, norm="ortho")
+        if len(self.size) != 3 or self.size[0] != 3:
+            return summed
+        mixed = _OPPONENTS * _STRENGTHS / _STRENGTHS.square().mean().sqrt()
+        return torch.einsum("rc,nchw->nrhw", mixed.to(summed.device), summed)
 
     def in_range(self, waves: torch.Tensor) -> torch.Tensor:
-        return self.low + (self.high - self.low) * torch.sigmoid(waves + self._offset())
-
-    def _offset(self) -> torch.Tensor:
         share = (self.middle - self.low) / (self.high - self.low)
-        return torch.logit(share.clamp(0.05, 0.95))
+        offset = torch.logit(share.clamp(0.05, 0.95))
+        return self.low + (self.high - self.low) * torch.sigmoid(waves + offset)
 
     def _frequencies(self) -> torch.Tensor:
         """In cycles per pixel, of the half spectrum of real images."""
@@ -300,12 +301,6 @@ class FourierImages:
         sides = [torch.fft.fftfreq(length, device=device) for length in self.lengths[:-1]]
         sides.append(torch.fft.rfftfreq(self.lengths[-1], device=device))
         return torch.stack(torch.meshgrid(*sides, indexing="ij")).square().sum(0).sqrt()
-
-    def _coloured(self, waves: torch.Tensor) -> torch.Tensor:
-        if len(self.size) != 3 or self.size[0] != 3:
-            return waves
-        mixed = _OPPONENTS * _STRENGTHS / _STRENGTHS.square().mean().sqrt()
-        return torch.einsum("rc,nchw->nrhw", mixed.to(waves.device), waves)
 
 
 # Small random shifts, turns and zooms: what is to stay strong under them must be a form, not static.

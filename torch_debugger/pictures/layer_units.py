@@ -220,20 +220,16 @@ def reach(model: nn.Module, layer: Layer, one: Any, two: Any) -> ReachedLayer:
 
     heard = {name: each for name, each in model.named_modules() if has_known_channels(each) or each is module}
     with listening(heard, after):
-        _run(model, one, outputs)
+        try:
+            pass_to(model, one)
+        except UsageError:
+            raise
+        except Exception:  # of the user's own forward: behind the layer it does not matter, that part never runs
+            if not outputs:
+                raise
     single = given_by(path, outputs)
     cut = CutForward(model, path, module, len(outputs))
     return ReachedLayer(cut, Layout(batch_axis(single.shape, cut(two).shape), axes[-1]), single)
-
-
-def _run(model: nn.Module, inputs: Any, outputs: list[Any]) -> None:
-    try:
-        pass_to(model, inputs)
-    except UsageError:
-        raise
-    except Exception:  # of the user's own forward: behind the layer it does not matter, that part never runs
-        if not outputs:
-            raise
 
 
 # A forward that ends where a layer has its output: what would follow is never computed.

@@ -250,12 +250,9 @@ class Tap:
         leaf: Any = tensor
         self._nodes.append(leaf.register_hook(on_leaf) if node is None else node.register_prehook(on_node))
         if len(self._nodes) > self._most_nodes:
-            self._forget_dead_nodes()
-
-    def _forget_dead_nodes(self) -> None:
-        """Of graphs that are gone."""
-        self._nodes = [handle for handle in self._nodes if handle.hooks_dict_ref() is not None]
-        self._most_nodes = 2 * len(self._nodes) + 1024
+            # Of graphs that are gone.
+            self._nodes = [handle for handle in self._nodes if handle.hooks_dict_ref() is not None]
+            self._most_nodes = 2 * len(self._nodes) + 1024
 
     def _let_nodes_go(self) -> None:
         for handle in self._nodes:

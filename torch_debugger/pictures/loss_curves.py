@@ -63,7 +63,20 @@ def _draw(title: str, lines: list[Line], marks: list[Mark], smooth: int | None, 
     figure = titled_figure(8.0, 4.0 + 0.16 * (len(remarks) + min(len(marks), _MOST_MARKS)), title)
     axes = plain_axes(figure.add_subplot())
     for line, colour in zip(lines, CYCLE * (1 + len(lines) // len(CYCLE)), strict=False):
-        _draw_line(axes, line, colour, smooth)
+        reach = smooth if smooth is not None else _usual_reach(len(line.values))
+        for place, (steps, values) in enumerate(_ways(line)):
+            label = None if place else f"{line.name}, smoothed" if reach else line.name
+            if reach:
+                axes.plot(steps, values, color=colour, alpha=0.3, linewidth=0.8)
+                values = smoothed(values, reach)
+            alone = "." if len(steps) < 3 else None
+            axes.plot(steps, values, color=colour, linewidth=1.4, label=label, marker=alone)
+        for word, which, form in (("NaN", np.isnan(line.values), "x"), ("Inf", np.isinf(line.values), "^")):
+            if which.any():
+                axes.plot(
+                    line.steps[which], [0.97] * int(which.sum()), form, color=SECOND, markersize=5,
+                    transform=axes.get_xaxis_transform(), clip_on=False, label=f"{line.name} is {word}",
+                )  # fmt: skip
     if _spans_decades(lines):
         axes.set_yscale("log")
     axes.set_xlabel("step", fontsize=8, color=INK)
@@ -72,23 +85,6 @@ def _draw(title: str, lines: list[Line], marks: list[Mark], smooth: int | None, 
     axes.legend(fontsize=8, frameon=False, loc="best")
     put_below(figure, words)
     return figure
-
-
-def _draw_line(axes: Axes, line: Line, colour: str, smooth: int | None) -> None:
-    reach = smooth if smooth is not None else _usual_reach(len(line.values))
-    for place, (steps, values) in enumerate(_ways(line)):
-        label = None if place else f"{line.name}, smoothed" if reach else line.name
-        if reach:
-            axes.plot(steps, values, color=colour, alpha=0.3, linewidth=0.8)
-            values = smoothed(values, reach)
-        alone = "." if len(steps) < 3 else None
-        axes.plot(steps, values, color=colour, linewidth=1.4, label=label, marker=alone)
-    for word, which, form in (("NaN", np.isnan(line.values), "x"), ("Inf", np.isinf(line.values), "^")):
-        if which.any():
-            axes.plot(
-                line.steps[which], [0.97] * int(which.sum()), form, color=SECOND, markersize=5,
-                transform=axes.get_xaxis_transform(), clip_on=False, label=f"{line.name} is {word}",
-            )  # fmt: skip
 
 
 def _ways(line: Line) -> list[tuple[Floats, Floats]]:

@@ -17,7 +17,7 @@ from torch_debugger.model.graph_recorder import scoped
 from torch_debugger.model.inputs import Call, Sizes, is_size, read_sizes
 from torch_debugger.records.model import INPUT, OPERATION, OUTPUT, PARAMETER, ModelGraph
 from torch_debugger.report.graph_layout import escaped, text_width
-from torch_debugger.report.model_graph_boxes import HEAD, LINE, Box, Caption, Line, Opened, Scene, Words, count_text
+from torch_debugger.report.model_graph_boxes import HEAD, LINE, Box, Caption, Line, Opened, Scene, count_text
 from torch_debugger.report.model_graph_data import ModelParts, model_data
 from torch_debugger.report.model_graph_parts import Flow, Part
 from torch_debugger.system.errors import UsageError
@@ -262,7 +262,7 @@ def scene_svg(scene: Scene) -> str:
             *(_frame(box) for box in scene.frames),
             *(_line(line) for line in scene.lines),
             *(_head(box) for box in scene.frames),
-            *(_words(words) for words in scene.words),
+            *(_text(words.x, words.y + 3.5, words.text, "words", anchor="middle") for words in scene.words),
             *(_box(box) for box in scene.boxes),
         ]
     )
@@ -318,10 +318,6 @@ def _rect(box: Box, radius: float, shift: float = 0.0, name: str = "") -> str:
         f'<rect{made} x="{box.x + shift:.1f}" y="{box.y + shift:.1f}" width="{box.width:.1f}" '
         f'height="{box.height:.1f}" rx="{radius}"/>'
     )
-
-
-def _words(words: Words) -> str:
-    return _text(words.x, words.y + 3.5, words.text, "words", anchor="middle")
 
 
 def _line(line: Line) -> str:

@@ -58,7 +58,7 @@ class _Drawing:
             size, weight = (14, "bold") if not at else (12, "normal")
             self._text(x, y + _LINE * (at + 0.5), title, size, INK, weight, "left")
         for frame in scene.frames:
-            self._frame(frame)
+            self._rectangle(frame, "#1f6feb0c", "#9fb8d6", 8)
         for line in scene.lines:
             self._line(line)
         for frame in scene.frames:
@@ -67,9 +67,6 @@ class _Drawing:
             self._text(words.x, words.y, words.text, 12, _QUIET, halo=True)
         for box in scene.boxes:
             self._box(box)
-
-    def _frame(self, box: Box) -> None:
-        self._rectangle(box, "#1f6feb0c", "#9fb8d6", 8)
 
     def _box(self, box: Box) -> None:
         inside, around = _COLOURS.get(box.part.kind, _PLAIN)

@@ -122,17 +122,14 @@ class Ranking:
     def see(self, batch: Batch) -> None:
         inputs = _on_device_of(self._model, batch.inputs)
         if self.reached is None:
-            self.reached = self._reach(inputs, batch.examples)
+            reached = reach(self._model, self._layer, _row(inputs, 0, batch.examples), copied(inputs))
+            (self.goal,) = checked_goals([self.goal], reached.cut.path, reached.output, reached.layout)
+            self.reached = reached
         maps = self._maps(self.reached.cut(copied(inputs)), batch)
         strengths = maps.reshape(batch.examples, -1).amax(1)
         for row in strengths.argsort(descending=True, stable=True)[: self._count].tolist():
             self._offer(row, float(strengths[row]), maps[row], inputs, batch)
         self.read += batch.examples
-
-    def _reach(self, inputs: Any, examples: int) -> ReachedLayer:
-        reached = reach(self._model, self._layer, _row(inputs, 0, examples), copied(inputs))
-        (self.goal,) = checked_goals([self.goal], reached.cut.path, reached.output, reached.layout)
-        return reached
 
     def _maps(self, output: torch.Tensor, batch: Batch) -> torch.Tensor:
         """[N, positions ...]; a unit with a place has one value, and padding none that counts."""

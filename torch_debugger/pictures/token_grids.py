@@ -125,16 +125,12 @@ def overlay(title: str, image: torch.Tensor, grid: NDArray[Any], measure: str) -
     figure = new_figure(7.4, max(2.4, 3.2 * height / width) + 0.5, title)
     left, right = figure.add_subplot(1, 2, 1), figure.add_subplot(1, 2, 2)
     image_axes(left, "input").imshow(pixels)
-    image_axes(right, f"over {grid.shape[0]} x {grid.shape[1]} patches").imshow(_grey(pixels))
+    # So that all colour is the map's.
+    grey: NDArray[Any] = pixels.mean(axis=2, keepdims=True)
+    image_axes(right, f"over {grid.shape[0]} x {grid.shape[1]} patches").imshow(grey.repeat(3, axis=2))
     smooth = Image.fromarray(grid.astype(np.float32)).resize((width, height), Image.Resampling.BICUBIC)
     shown = right.imshow(np.asarray(smooth), cmap=HEAT, alpha=0.6, vmin=grid.min(), vmax=grid.max())
     bar = figure.colorbar(shown, ax=right, fraction=0.05, pad=0.02)
     bar.set_label(measure, fontsize=8, color=INK)
     bar.ax.tick_params(labelsize=8, colors=INK, length=2)
     return figure
-
-
-def _grey(pixels: NDArray[Any]) -> NDArray[Any]:
-    """So that all colour is the map's."""
-    grey: NDArray[Any] = pixels.mean(axis=2, keepdims=True)
-    return grey.repeat(3, axis=2)

@@ -182,7 +182,8 @@ def rows_of(count: int, links: Sequence[tuple[int, int]], first: Collection[int]
     for sweep in range(_SWEEPS):
         for index in free if sweep % 2 else reversed(free):
             row[index] = _nearer(row, index, above[index], below[index], highest)
-    return _without_gaps(row)
+    number = {old: new for new, old in enumerate(sorted(set(row)))}
+    return [number[old] for old in row]
 
 
 def _nearer(row: list[int], index: int, above: list[int], below: list[int], highest: int) -> int:
@@ -205,11 +206,6 @@ def _makers_first(above: list[list[int]], below: list[list[int]]) -> list[int]:
     return ready
 
 
-def _without_gaps(row: list[int]) -> list[int]:
-    number = {old: new for new, old in enumerate(sorted(set(row)))}
-    return [number[old] for old in row]
-
-
 # How far right each spot of a layered drawing stands: chains and long lines straight, parents over children.
 #
 # Spots that shall be straight below each other form a column, which moves as one.
@@ -229,16 +225,12 @@ class _Spot(Protocol):
 
 
 def place_columns(rows: list[list[int]], spots: Sequence[_Spot]) -> None:
-    _Placing(rows, spots, _columns(rows, spots)).place()
-
-
-def _columns(rows: list[list[int]], spots: Sequence[_Spot]) -> list[int]:
-    """The number of the column of each spot."""
+    # The number of the column of each spot.
     column = list(range(len(spots)))
     for upper, lower in itertools.pairwise(rows):
         for one, other in _straight(upper, lower, spots):
             column[other] = column[one]
-    return column
+    _Placing(rows, spots, column).place()
 
 
 def _straight(upper: list[int], lower: list[int], spots: Sequence[_Spot]) -> Iterator[tuple[int, int]]:
@@ -288,7 +280,9 @@ class _Placing:
         for sweep in range(_COLUMNS_SWEEPS):
             for column in order if sweep % 2 else reversed(order):
                 self._x[column] = self._nearer(column)
-        self._write()
+        left = min((self._x[self._column[i]] - s.anchor for i, s in enumerate(self._spots)), default=0.0)
+        for index, spot in enumerate(self._spots):
+            spot.x = self._x[self._column[index]] - left
 
     def _keep_apart(self, one: int, other: int) -> None:
         a, b = self._spots[one], self._spots[other]
@@ -331,11 +325,6 @@ class _Placing:
         room = min((self._x[right] - gap for right, gap in self._right[column].items()), default=math.inf)
         least = max((self._x[left] + gap for left, gap in self._left[column].items()), default=-math.inf)
         return max(min(wish, room), least)
-
-    def _write(self) -> None:
-        left = min((self._x[self._column[i]] - s.anchor for i, s in enumerate(self._spots)), default=0.0)
-        for index, spot in enumerate(self._spots):
-            spot.x = self._x[self._column[index]] - left
 
 
 # How wide a text will be, without a font to ask: a little wider than any common one draws it.

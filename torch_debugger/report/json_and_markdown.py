@@ -80,6 +80,8 @@ def _run_name(result: RunResult) -> str | None:
 def finding_to_json(finding: Finding, folder: str | None, symptom_of: int | None) -> dict[str, Any]:
     """`symptom_of` is where the finding that explains this one stands among its fellows."""
     ranks = {"ranks": list(finding.ranks)} if finding.ranks else {}
+    place = finding.where
+    file = shown_path(place.file, folder) if place.file else None
     return ranks | {
         "check": finding.check,
         "name": finding.name,
@@ -89,19 +91,13 @@ def finding_to_json(finding: Finding, folder: str | None, symptom_of: int | None
         "message": short_paths(finding.message, folder),
         "why": short_paths(finding.why, folder),
         "fix": short_paths(finding.fix, folder),
-        "where": _where(finding, folder),
+        "where": {"module": place.module, "file": file, "line": place.line},
         "first_step": finding.first_step,
         "last_step": finding.last_step,
         "evidence": {key: _number(value) for key, value in finding.evidence.items()},
         "edit": _edit(finding, folder),
         "symptom_of": symptom_of,
     }
-
-
-def _where(finding: Finding, folder: str | None) -> dict[str, Any]:
-    place = finding.where
-    file = shown_path(place.file, folder) if place.file else None
-    return {"module": place.module, "file": file, "line": place.line}
 
 
 def _edit(finding: Finding, folder: str | None) -> dict[str, Any] | None:

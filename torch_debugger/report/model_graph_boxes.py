@@ -219,7 +219,10 @@ class _Making:
         self._told: list[tuple[str, Carried]] = []
         said = self._say(strands)
         for strand in strands:
-            self._edge(strand)
+            for place, ends in ((strand.source, self._inside.entries), (strand.target, self._inside.exits)):
+                if place == EDGE and tensor_name(strand.tensor) not in ends:
+                    ends[tensor_name(strand.tensor)] = len(self._sizes)
+                    self._sizes.append(box_size(8.0, 1.0))
         for strand, carried in strands.items():
             self._link(strand, carried, said)
 
@@ -236,7 +239,19 @@ class _Making:
         ]
         found.rows, found.width, found.height = layout.rows, layout.width, layout.height
         if self._links:
-            found.wires = self._wires(layout)
+            leaves, reaches = self._leaving(layout), self._reaching(layout)
+            found.wires = [
+                Wire(
+                    link.upper,
+                    link.lower,
+                    name,
+                    leaves[link.upper, link.tensor],
+                    reaches[number],
+                    tuple((layout.spots[bend].x, layout.spots[bend].row) for bend in layout.ways[number][1:-1]),
+                    _told(carried),
+                )
+                for number, (link, (name, carried)) in enumerate(zip(self._links, self._told, strict=True))
+            ]
         return found
 
     def _say(self, strands: Strands) -> dict[tuple[Tensor, int, str], int]:
@@ -256,12 +271,6 @@ class _Making:
         several = strand.source != EDGE and self._members[strand.source].several and not to_output
         return words_on(carried, several)
 
-    def _edge(self, strand: Strand) -> None:
-        for place, ends in ((strand.source, self._inside.entries), (strand.target, self._inside.exits)):
-            if place == EDGE and tensor_name(strand.tensor) not in ends:
-                ends[tensor_name(strand.tensor)] = len(self._sizes)
-                self._sizes.append(box_size(8.0, 1.0))
-
     def _link(self, strand: Strand, carried: Carried, said: dict[tuple[Tensor, int, str], int]) -> None:
         name = tensor_name(strand.tensor)
         source = strand.source if strand.source != EDGE else self._inside.entries[name]
@@ -277,21 +286,6 @@ class _Making:
         if link not in self._links:
             self._links.append(link)
             self._told.append((name, carried))
-
-    def _wires(self, layout: Layout) -> list[Wire]:
-        leaves, reaches = self._leaving(layout), self._reaching(layout)
-        return [
-            Wire(
-                link.upper,
-                link.lower,
-                name,
-                leaves[link.upper, link.tensor],
-                reaches[number],
-                tuple((layout.spots[bend].x, layout.spots[bend].row) for bend in layout.ways[number][1:-1]),
-                _told(carried),
-            )
-            for number, (link, (name, carried)) in enumerate(zip(self._links, self._told, strict=True))
-        ]
 
     def _leaving(self, layout: Layout) -> dict[tuple[int, object], float]:
         """Lines of one tensor leave at one point; several tensors side by side."""

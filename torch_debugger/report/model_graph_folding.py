@@ -199,7 +199,10 @@ def _pieces(part: Part, lines: Sequence[Flow]) -> list[Part]:
     at = 0
     while at < len(inner):
         end = _cut(passing, at, len(inner))
-        found.append(_piece(part, inner[at:end]))
+        parts = inner[at:end]
+        key = f"{parts[0].key}..{parts[-1].key}|"
+        name = f"{parts[0].name} to {parts[-1].name}"
+        found.append(Part(key, PIECE, name, part.path, part.scope, parts=parts))
         at = end
     before, after = ([each for each in part.parts if each.kind == kind] for kind in (INPUT, OUTPUT))
     return [*before, *found, *after]
@@ -226,12 +229,6 @@ def _cut(passing: list[int], at: int, count: int) -> int:
         return count
     near = range(at + _AIM * 3 // 4, at + _AIM * 5 // 4 + 1)
     return min(near, key=lambda place: (passing[place], abs(place - at - _AIM)))
-
-
-def _piece(above: Part, parts: list[Part]) -> Part:
-    key = f"{parts[0].key}..{parts[-1].key}|"
-    name = f"{parts[0].name} to {parts[-1].name}"
-    return Part(key, PIECE, name, above.path, above.scope, parts=parts)
 
 
 # Which parts of a model are open: as many as can be read, equal ones alike, or those asked for.

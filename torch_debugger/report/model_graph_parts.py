@@ -53,18 +53,14 @@ class Part:
 
 
 def parts_of(graph: ModelGraph) -> tuple[Part, Flows]:
-    whole = _whole_calls(graph)
-    flows = flows_of(graph, whole)
-    return _Building(graph, whole, flows.folded).root(), flows
-
-
-def _whole_calls(graph: ModelGraph) -> set[str]:
-    """Calls that are one box: of at most one operation, beside views and casts. Not the user's own model."""
+    # Calls that are one box: of at most one operation, beside views and casts. Not the user's own model.
     callers = {graph_scope.caller for graph_scope in graph.scopes}
     told = [node for node in graph.nodes if node.kind in (OPERATION, MODULE)]
     busy = Counter(node.scope for node in told if node.kind == MODULE or not is_plumbing(node))
     found = {scope.name for scope in graph.scopes if scope.name not in callers and busy[scope.name] < 2}
-    return found if not graph.modules or graph.modules[0].of_torch else found - {graph.scopes[0].name}
+    whole = found if not graph.modules or graph.modules[0].of_torch else found - {graph.scopes[0].name}
+    flows = flows_of(graph, whole)
+    return _Building(graph, whole, flows.folded).root(), flows
 
 
 class _Building:
@@ -289,29 +285,33 @@ class _Step(NamedTuple):
 class Wiring:
     def __init__(self, root: Part, graph: ModelGraph, lines: Sequence[Flow]) -> None:
         self._graph = graph
-        self._where = _places(root)
+        # For each node the parts it lies in, from the outermost, and which part of each.
+        found: dict[int, list[tuple[Part, int]]] = {}
+        waiting: list[tuple[Part, list[tuple[Part, int]]]] = [(root, [])]
+        while waiting:
+            part, way = waiting.pop()
+            found |= dict.fromkeys(part.nodes, way)
+            waiting += [(each, [*way, (part, at)]) for at, each in enumerate(part.parts)]
+        self._where = found
         self.inside: dict[str, Strands] = defaultdict(dict)  # by key of the part
         self.leaving: dict[str, dict[TensorForm, None]] = defaultdict(dict)  # what a part gives to others
         drawn = [line for line in lines if line.tensor.node in self._where and line.target in self._where]
         ways = [_steps(self._where[line.tensor.node], self._where[line.target]) for line in drawn]
         self._cables = _cables(drawn, ways)
         for line, (steps, common) in zip(drawn, ways, strict=True):
-            self._lay(line, steps, common)
-
-    def _lay(self, line: Flow, steps: list[_Step], common: int) -> None:
-        homes = {place: self._home(place, steps, common) for place in line.by}
-        form = self._graph.nodes[line.tensor.node].outputs[line.tensor.output]
-        for number, step in enumerate(steps):
-            by = [place for place in line.by if homes[place] == number]
-            strand = Strand(self._cables[line.tensor], step.source, step.target)
-            carried = self.inside[step.part.key].setdefault(strand, Carried())
-            carried.tensors.add(line.tensor)
-            if step.source != EDGE:
-                self.leaving[step.part.parts[step.source].key][form] = None
-            carried.given[form] = None
-            form = self._after(by, form)
-            carried.words |= dict.fromkeys(self._word(place) for place in by)
-            carried.taken[form] = None
+            homes = {place: self._home(place, steps, common) for place in line.by}
+            form = self._graph.nodes[line.tensor.node].outputs[line.tensor.output]
+            for number, step in enumerate(steps):
+                by = [place for place in line.by if homes[place] == number]
+                strand = Strand(self._cables[line.tensor], step.source, step.target)
+                carried = self.inside[step.part.key].setdefault(strand, Carried())
+                carried.tensors.add(line.tensor)
+                if step.source != EDGE:
+                    self.leaving[step.part.parts[step.source].key][form] = None
+                carried.given[form] = None
+                form = self._after(by, form)
+                carried.words |= dict.fromkeys(self._word(place) for place in by)
+                carried.taken[form] = None
 
     def _home(self, place: int, steps: list[_Step], common: int) -> int:
         """The step inside the call that the operation belongs to."""
@@ -326,17 +326,6 @@ class Wiring:
     def _word(self, place: int) -> str:
         node = self._graph.nodes[place]
         return node.detail if node.op == "getitem" and 0 < len(node.detail) <= 12 else node.op
-
-
-def _places(root: Part) -> dict[int, list[tuple[Part, int]]]:
-    """For each node the parts it lies in, from the outermost, and which part of each."""
-    found: dict[int, list[tuple[Part, int]]] = {}
-    waiting: list[tuple[Part, list[tuple[Part, int]]]] = [(root, [])]
-    while waiting:
-        part, way = waiting.pop()
-        found |= dict.fromkeys(part.nodes, way)
-        waiting += [(each, [*way, (part, at)]) for at, each in enumerate(part.parts)]
-    return found
 
 
 def _steps(source: list[tuple[Part, int]], target: list[tuple[Part, int]]) -> tuple[list[_Step], int]:

@@ -12,7 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from torch_debugger.records import CaseFact, Finding, StepRehearsal, TrialResult
+from torch_debugger.records import CaseFact, StepRehearsal, TrialResult
 from torch_debugger.records.run import CONTEXT_BYTES
 from torch_debugger.records.units import bytes_text
 from torch_debugger.report.tables import Trimmed, render_curve
@@ -96,18 +96,15 @@ def draw_rates(result: TrialResult, path: Path) -> None:
     axes.semilogx(result.rates, result.curve, color="#1f4e79")
     axes.axvspan(result.numbers["low"], result.numbers["high"], color="#2e8b57", alpha=0.18, label="range to try")
     axes.axvline(result.numbers["lr"], color="#b03a2e", linestyle="--", label=f"in use: {result.numbers['lr']:g}")
-    axes.set_ylim(*_limits(result.curve))
+    # The fall fills the picture; where the loss runs away, the curve may leave it.
+    losses = result.curve
+    fall = losses[0] - min(losses)
+    axes.set_ylim(*(min(losses) - 0.15 * fall, losses[0] + 0.6 * fall))
     axes.set_xlabel("learning rate")
     axes.set_ylabel("loss of one batch")
     axes.grid(alpha=0.3)
     axes.legend()
     figure.savefig(path, dpi=120)
-
-
-def _limits(losses: tuple[float, ...]) -> tuple[float, float]:
-    """The fall fills the picture; where the loss runs away, the curve may leave it."""
-    fall = losses[0] - min(losses)
-    return min(losses) - 0.15 * fall, losses[0] + 0.6 * fall
 
 
 # A rehearsal as the user reads it: in a terminal, and as a table in a notebook.
@@ -129,7 +126,9 @@ def rehearsal_text(result: StepRehearsal, folder: str | None = None) -> str:
 def _blocks(result: StepRehearsal, folder: str | None) -> list[RenderableType]:
     blocks: list[RenderableType] = [Text(f"{subject(result)}, rehearsed without a GPU."), Text()]
     for bug in result.device_bugs:
-        blocks += [_bug(bug, folder), Text()]
+        lines = [Text(f"device bug: {one_line(short_paths(bug.message, folder))}", style="bold red")]
+        lines.append(Text(f"  fix: {one_line(short_paths(bug.fix, folder))}"))
+        blocks += [Group(*lines), Text()]
     blocks += [Text(peak_sentence(result, folder), style="bold"), _categories(result), Text()]
     if result.by_module:
         blocks += [Text("Activations by the module whose backward pass needs them"), _modules(result), Text()]
@@ -159,12 +158,6 @@ def _modules(result: StepRehearsal) -> RenderableType:
     for name, size in result.by_module.items():
         grid.add_row(one_line(name), bytes_text(size))
     return Padding(grid, (0, 0, 0, 2))
-
-
-def _bug(bug: Finding, folder: str | None) -> RenderableType:
-    lines = [Text(f"device bug: {one_line(short_paths(bug.message, folder))}", style="bold red")]
-    lines.append(Text(f"  fix: {one_line(short_paths(bug.fix, folder))}"))
-    return Group(*lines)
 
 
 def rehearsal_html(result: StepRehearsal) -> str:

@@ -230,11 +230,7 @@ def render_flow(flow: FlowFact, calls: int = 1, width: int = 100) -> RenderableT
     shown = outer_rows(flow.steps)
     hidden = len(flow.steps) - len(shown) + flow.left_out
     rest = f"{hidden:,} more module{'s' if hidden > 1 else ''} ran, further inside or later."
-    table = _table([_row(step) for step in shown], width)
-    return Group(Text(heading, style="bold"), table, *([Text(rest, style="dim")] if hidden else []))
-
-
-def _table(rows: list[dict[str, str]], width: int) -> Table:
+    rows = [_row(step) for step in shown]
     widths = {name: max(len(name), *(len(row[name]) for row in rows)) for name in _HEADINGS}
     if _total(widths) > width:
         del widths["in"]  # it came out of another row
@@ -247,7 +243,7 @@ def _table(rows: list[dict[str, str]], width: int) -> Table:
         table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=wide)
     for row in rows:
         table.add_row(*(_styled(row[name]) for name in widths))
-    return table
+    return Group(Text(heading, style="bold"), table, *([Text(rest, style="dim")] if hidden else []))
 
 
 def _total(widths: dict[str, int]) -> int:

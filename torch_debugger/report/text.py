@@ -60,7 +60,11 @@ def excerpt_of(lines: list[str], place: Place, before: int = 2, after: int = 2) 
     shown = lines[start : place.line + after]
     texts = textwrap.dedent("\n".join(printable(line.rstrip()) for line in shown)).split("\n")
     numbered = [SourceLine(start + 1 + i, text, start + 1 + i == place.line) for i, text in enumerate(texts)]
-    return _trim_blank_ends(numbered)
+    while numbered and not numbered[0].text.strip() and not numbered[0].marked:
+        numbered = numbered[1:]
+    while numbered and not numbered[-1].text.strip() and not numbered[-1].marked:
+        numbered = numbered[:-1]
+    return numbered
 
 
 def source_line(file: str, line: int) -> str | None:
@@ -106,14 +110,6 @@ def _stands_there(place: Place, lines: list[str]) -> bool:
 
 def _same(code: str, line: str) -> bool:
     return code.split() == line.split()
-
-
-def _trim_blank_ends(lines: list[SourceLine]) -> list[SourceLine]:
-    while lines and not lines[0].text.strip() and not lines[0].marked:
-        lines = lines[1:]
-    while lines and not lines[-1].text.strip() and not lines[-1].marked:
-        lines = lines[:-1]
-    return lines
 
 
 # An edit as the lines of a small diff.

@@ -40,9 +40,11 @@ def _given_name(asked: Asked) -> str | None:
 def about(run: Run) -> dict[str, Any]:
     facts, tags = run.facts, run.tags
     caught = ending_signal(run.exit_code)
+    # Its log is there and holds nothing yet: torch is being imported, say.
+    is_empty = not run.is_watched and not run.tags and not run.record_kinds & _TIMED
     return {
         "run": run.name,
-        "status": "starting" if _is_starting(run) else run.status,
+        "status": "starting" if (is_empty and time.time() - run.changed < _STARTING_S) else run.status,
         "ended_by": f"signal {caught.value} ({caught.name})" if caught is not None else None,
         "watched": run.is_watched,
         "steps": run.steps,
@@ -56,12 +58,6 @@ def about(run: Run) -> dict[str, Any]:
         "damage": run.damage,
         "not_shown": not_shown(run),
     }
-
-
-def _is_starting(run: Run) -> bool:
-    """Its log is there and holds nothing yet: torch is being imported, say."""
-    is_empty = not run.is_watched and not run.tags and not run.record_kinds & _TIMED
-    return is_empty and time.time() - run.changed < _STARTING_S
 
 
 def what_there_is(run: Run) -> dict[str, bool]:

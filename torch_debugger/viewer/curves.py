@@ -94,7 +94,12 @@ def indexes_of(run: Run, tags: list[str], kind: str) -> dict[str, Index]:
             curve = run.scalars(tag)
             kept[tag, kind] = make_index(along(curve), curve.values)
     found = {tag: kept[tag, kind] for tag in wanted}
-    _forget(kept, [(tag, kind) for tag in wanted])
+    just_used = [(tag, kind) for tag in wanted]
+    for key in just_used:
+        kept.move_to_end(key)
+    points = sum(len(index) for index in kept.values())
+    while points > _MOST_POINTS and len(kept) > len(just_used):
+        points -= len(kept.popitem(last=False)[1])
     return found
 
 
@@ -105,14 +110,6 @@ def _of_run(run: Run) -> _Kept:
             kept = OrderedDict()
             _kept[run] = (run.reads, kept)
         return kept
-
-
-def _forget(kept: _Kept, just_used: list[tuple[str, str]]) -> None:
-    for key in just_used:
-        kept.move_to_end(key)
-    points = sum(len(index) for index in kept.values())
-    while points > _MOST_POINTS and len(kept) > len(just_used):
-        points -= len(kept.popitem(last=False)[1])
 
 
 # What stands below a curve: steps, epochs, time, or samples, as far as the run knows them.
@@ -177,7 +174,15 @@ def epoch_knots(run: Run) -> tuple[Floats, Floats] | None:
             knots = _stairs(curve.steps.astype(np.float64), curve.values)
             if knots is not None:
                 return knots
-    return _knots_of_batches(run)
+    loader = _training_loader(run)
+    if loader is None or not loader.length:
+        return None
+    looks = [look for look in run.records(BatchLook) if isinstance(look, BatchLook) and look.trained]
+    pairs = sorted(
+        (look.step, look.iteration - 1 + look.index / loader.length) for look in looks if look.loader == loader.number
+    )
+    steps, epochs = np.array(pairs, np.float64).T
+    return _stairs(steps, epochs)
 
 
 def epochs_at(steps: Floats, at: Floats, epochs: Floats) -> Floats:
@@ -207,18 +212,6 @@ def _training_loader(run: Run) -> LoaderFact | None:
     return next((each for each in loaders if most and each.number == most[0][0]), None)
 
 
-def _knots_of_batches(run: Run) -> tuple[Floats, Floats] | None:
-    loader = _training_loader(run)
-    if loader is None or not loader.length:
-        return None
-    looks = [look for look in run.records(BatchLook) if isinstance(look, BatchLook) and look.trained]
-    pairs = sorted(
-        (look.step, look.iteration - 1 + look.index / loader.length) for look in looks if look.loader == loader.number
-    )
-    steps, epochs = np.array(pairs, np.float64).T
-    return _stairs(steps, epochs)
-
-
 # The points of a curve that a picture of some width needs: of each bucket the first, the last, the least and the
 # greatest, and the first of each kind that is not finite, with their count. Nothing that stands out is lost.
 _BLOCKS_IN_A_BUCKET = 8  # from here on buckets begin where blocks do: at most a sixteenth of a bucket beside its place
@@ -240,7 +233,10 @@ def choose(index: Index, low: float, high: float, width: int, log: bool = False)
     if end - start >= width * BLOCK * _BLOCKS_IN_A_BUCKET:
         start, end = start // BLOCK * BLOCK, min(len(index), -(-end // BLOCK) * BLOCK)
         edges = _snapped(_edges(index, start, end, width, log))
-        least, greatest = _of_blocks(index, edges)
+        first, upto = int(edges[0]) // BLOCK, -(-int(edges[-1]) // BLOCK)
+        bounds = -(-edges // BLOCK) - first
+        lowest, highest = index.lowest[first:upto], index.highest[first:upto]
+        least, greatest = lowest[_least(index.y[lowest], bounds)], highest[_least(-index.y[highest], bounds)]
     else:
         edges = _edges(index, start, end, width, log)
         least, greatest = _of_points(index, edges)
@@ -287,13 +283,6 @@ def _snapped(edges: Places) -> Places:
 
 def _on_blocks(index: Index, edges: Places) -> bool:
     return not (edges[:-1] % BLOCK).any() and (edges[-1] % BLOCK == 0 or edges[-1] == len(index))
-
-
-def _of_blocks(index: Index, edges: Places) -> tuple[Places, Places]:
-    first, upto = int(edges[0]) // BLOCK, -(-int(edges[-1]) // BLOCK)
-    bounds = -(-edges // BLOCK) - first
-    lowest, highest = index.lowest[first:upto], index.highest[first:upto]
-    return lowest[_least(index.y[lowest], bounds)], highest[_least(-index.y[highest], bounds)]
 
 
 def _of_points(index: Index, edges: Places) -> tuple[Places, Places]:

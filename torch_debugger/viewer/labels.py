@@ -41,20 +41,16 @@ def answer_edits(asked: Asked) -> dict[str, Any]:
     if not isinstance(run, str):
         raise UsageError("An edit names its run.")
     if told.get("delete") is True:
-        return _deleted(asked, run)
+        shown = asked.shelf.shown(run)
+        left = delete_run(run, shown, (asked.told or {}).get("confirm"))
+        asked.shelf.forget(run)
+        drop_label(entry_of(shown))
+        return {"run": run, "deleted": True, "left": left}
     changes = {name: told[name] for name in _LABEL if name in told}
     if not changes:
         raise UsageError("An edit gives a name, tags or a note, or says delete.")
     label = change_label(entry_of(asked.shelf.shown(run)), changes)
     return {"run": run, **whole(label)}
-
-
-def _deleted(asked: Asked, run: str) -> dict[str, Any]:
-    shown = asked.shelf.shown(run)
-    left = delete_run(run, shown, (asked.told or {}).get("confirm"))
-    asked.shelf.forget(run)
-    drop_label(entry_of(shown))
-    return {"run": run, "deleted": True, "left": left}
 
 
 # What somebody has said about the runs on the page: a name, tags, a note.

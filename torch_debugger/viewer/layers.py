@@ -113,17 +113,13 @@ def whole_grid(run: Run, number: str, root: str) -> Grid:
     if key not in kept:
         while len(kept) >= _MOST_KEPT:
             kept.pop(next(iter(kept)))
-        kept[key] = _make(run, number, root)
+        models, gathered = Models(run), gather(run, (number,))
+        looks = gathered.looks.get(number, [])
+        tables = {id(look.layers): look.layers for look in looks}
+        layers = {layer: None for names in tables.values() for layer in names}
+        shown = [layer for layer in layers if not root or models.root_of(layer) == root]
+        kept[key] = fill(looks, models.sorted_layers(shown, gathered.order))
     return kept[key]
-
-
-def _make(run: Run, number: str, root: str) -> Grid:
-    models, gathered = Models(run), gather(run, (number,))
-    looks = gathered.looks.get(number, [])
-    tables = {id(look.layers): look.layers for look in looks}
-    layers = {layer: None for names in tables.values() for layer in names}
-    shown = [layer for layer in layers if not root or models.root_of(layer) == root]
-    return fill(looks, models.sorted_layers(shown, gathered.order))
 
 
 def fill(looks: Sequence[Look], layers: list[str]) -> Grid:

@@ -27,12 +27,14 @@ def layer_of(run: Run, layer: str) -> dict[str, Any]:
     known = [curve for curve in curves if curve is not None]
     if not known and models.module(layer) is None:
         raise UsageError(f"The run {run.name!r} has no layer {layer!r}.")
+    folder = run.facts.run.folder if run.facts.run else None
+    about = findings_by_layer(run.findings, (layer,)).get(layer, [])
     return {
         "layer": layer,
         **_source(run, models, layer),
         "curves": known,
         "parameters": ledger_of(run, models, layer),
-        "findings": _findings(run, layer),
+        "findings": [finding_to_json(each, folder, None) for each in about],
         "spreads": sources(run, layer),
     }
 
@@ -65,12 +67,6 @@ def _curve(key: str, looks: list[Look], layer: str) -> dict[str, Any] | None:
         "steps": [steps[place] for place in chosen],
         "values": [as_json(value) for value in values[measured][chosen].tolist()],
     }
-
-
-def _findings(run: Run, layer: str) -> list[dict[str, Any]]:
-    folder = run.facts.run.folder if run.facts.run else None
-    about = findings_by_layer(run.findings, (layer,)).get(layer, [])
-    return [finding_to_json(each, folder, None) for each in about]
 
 
 # How the values of one tensor of a layer were spread over the run: bars for each look.

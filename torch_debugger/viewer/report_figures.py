@@ -172,7 +172,10 @@ def layer_figures(run: Run) -> list[Markup]:
 
 
 def _figure(title: str, grid: dict[str, Any]) -> Markup:
-    chosen = _spread(len(grid["steps"]))
+    # The last of each stretch; a step with a number that is not finite was kept by the grid.
+    count = len(grid["steps"])
+    edges = [round(index * count / min(count, _MOST_STEPS)) for index in range(1, min(count, _MOST_STEPS) + 1)]
+    chosen = [edge - 1 for edge in edges]
     rows = [[row[place] for place in chosen] for row in grid["values"][:_MOST_LAYERS]]
     known = sorted({cell for row in rows for cell in row if isinstance(cell, float) and cell > 0})
     low, high = (known[0], known[-1]) if known else (1.0, 1.0)
@@ -211,12 +214,6 @@ def _row(name: str, row: list[Cell], low: float, high: float) -> Markup:
         element("td", strip),
         element("td", number(last) if last is not None else "not measured"),
     )
-
-
-def _spread(count: int) -> list[int]:
-    """The last of each stretch; a step with a number that is not finite was kept by the grid."""
-    edges = [round(index * count / min(count, _MOST_STEPS)) for index in range(1, min(count, _MOST_STEPS) + 1)]
-    return [edge - 1 for edge in edges]
 
 
 def _boxes(row: list[Cell], low: float, high: float) -> list[Markup]:

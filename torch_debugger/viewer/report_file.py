@@ -254,18 +254,15 @@ class WrittenAnswers:
         if answer is None:
             return None
         try:
-            return _plain(answer(Asked(self._shelf, {**question.given, **question.beside})))
+            # A file becomes a data: URL, which the page takes for an address.
+            made = answer(Asked(self._shelf, {**question.given, **question.beside}))
+            if not isinstance(made, File):
+                return made
+            kind = made.kind.replace(" ", "")
+            return f"data:{kind};base64,{base64.b64encode(made.content).decode('ascii')}"
         except Exception:  # as on the live page, what cannot be answered takes nothing else with it
             return None
 
 
 def _size(question: Question, text: str) -> int:
     return len(text) + text.count("<") * 5 + len(question.key) + 4
-
-
-def _plain(made: Any) -> Any:
-    """A file becomes a data: URL, which the page takes for an address."""
-    if not isinstance(made, File):
-        return made
-    kind = made.kind.replace(" ", "")
-    return f"data:{kind};base64,{base64.b64encode(made.content).decode('ascii')}"

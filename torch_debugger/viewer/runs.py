@@ -155,7 +155,7 @@ def _row(name: str, found: Found, outline: Outline | None) -> dict[str, Any]:
         return {**row, "status": None}
     message = outline.message
     return row | {
-        "status": outline.outcome or _unfinished(found),
+        "status": outline.outcome or ("running" if time.time() - found.changed < _FRESH_S else "unknown"),
         "steps": outline.steps,
         "duration_s": max(0.0, found.changed - outline.began) if outline.began is not None else None,
         "loss": None if outline.loss is None else as_json(outline.loss),
@@ -163,10 +163,6 @@ def _row(name: str, found: Found, outline: Outline | None) -> dict[str, Any]:
         "severity": outline.severity,
         "message": message if message is None or len(message) <= _LONGEST_MESSAGE else message[:199] + "…",
     }
-
-
-def _unfinished(found: Found) -> str:
-    return "running" if time.time() - found.changed < _FRESH_S else "unknown"
 
 
 # What only a run's log tells of it for the table of runs: its hyperparameters, its loss as a small curve.

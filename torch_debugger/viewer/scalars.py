@@ -136,14 +136,10 @@ def _overlaid(asked: Asked, runs: list[str], tag: str) -> Iterator[str]:
             curve = asked.shelf.ask(run, lambda found: found.scalars(tag))
         except (UsageError, NotInArchiveError):
             continue
-        yield from _rows(curve, _cell(run) + ",")
-
-
-def _cell(text: str) -> str:
-    """Quoted where a table needs it."""
-    made = io.StringIO()
-    csv.writer(made, lineterminator="").writerow([text])
-    return made.getvalue()
+        # Quoted where a table needs it.
+        made = io.StringIO()
+        csv.writer(made, lineterminator="").writerow([run])
+        yield from _rows(curve, made.getvalue() + ",")
 
 
 def _rows(curve: Curve, before: str = "") -> Iterator[str]:

@@ -40,10 +40,11 @@ def make_page_server(
     from elsewhere gives a token."""
     taken = listening or listen(host, port)
     edit_token = secrets.token_urlsafe(24)
+    own = {socket.gethostname(), socket.getfqdn()} if host in _EVERYWHERE else {host}
     guard = RequestGuard(
         edit_token,
         token=token,
-        hosts={*LOOPBACK, *_names(host)},
+        hosts={*LOOPBACK, *{shown_host(name) for name in own}},
         any_address=host in _EVERYWHERE,
         cookie=f"torch-debugger-{taken.getsockname()[1]}",  # browsers share cookies between ports
     )
@@ -80,11 +81,6 @@ def address(host: str, port: int, token: str = "") -> str:
 
 def shown_host(host: str) -> str:
     return f"[{host}]" if ":" in host else host
-
-
-def _names(host: str) -> set[str]:
-    own = {socket.gethostname(), socket.getfqdn()} if host in _EVERYWHERE else {host}
-    return {shown_host(name) for name in own}
 
 
 # What the page's server answers: three files and the questions.

@@ -138,7 +138,11 @@ class OpenRuns:
                 one = OpenRun(folder, name)
             one.size_bytes = size_bytes
             self._open[name] = one
-            self._close_oldest()
+            # The one that is asked for stays open, however large it is.
+            total = sum(each.size_bytes for each in self._open.values())
+            while len(self._open) > 1 and (len(self._open) > _MOST_OPEN or total > _MOST_BYTES):
+                _, closed = self._open.popitem(last=False)
+                total -= closed.size_bytes
             return one
 
     def known(self, name: str) -> OpenRun | None:
@@ -147,13 +151,6 @@ class OpenRuns:
     def close(self, name: str) -> None:
         with self._lock:
             self._open.pop(name, None)
-
-    def _close_oldest(self) -> None:
-        """The one that is asked for stays open, however large it is."""
-        total = sum(each.size_bytes for each in self._open.values())
-        while len(self._open) > 1 and (len(self._open) > _MOST_OPEN or total > _MOST_BYTES):
-            _, closed = self._open.popitem(last=False)
-            total -= closed.size_bytes
 
 
 # Which runs there are below the folders that are shown.

@@ -348,20 +348,16 @@ def sampled_of(run: Run) -> list[dict[str, Any]]:
 
 def _told(stacks: SampledStacks, folder: str | None) -> dict[str, Any]:
     name = _WHOLE.get(stacks.who, stacks.who)
-    return {
-        "who": stacks.who,
-        "name": name,
-        "period_s": stacks.period_s,
-        "root": _tree(stacks, name, folder).to_json(stacks.who),
-    }
-
-
-def _tree(stacks: SampledStacks, name: str, folder: str | None) -> _Part:
     root = _Part(name, "", quiet=False)
     for number, node in enumerate(stacks.nodes):
         if node.samples:
             _add(root, _way_to(stacks, number), node.samples, folder)
-    return root
+    return {
+        "who": stacks.who,
+        "name": name,
+        "period_s": stacks.period_s,
+        "root": root.to_json(stacks.who),
+    }
 
 
 def _way_to(stacks: SampledStacks, number: int) -> list[StackNode]:
