@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast, overload
 
 from torch_debugger.log import decoder_values as parsing
 from torch_debugger.log import media
@@ -193,7 +193,13 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
         of_series = self._series_curve(tag)
         return of_series if of_series is not None else self._log_with(parsing.SCALARS, tag).curve(tag)
 
-    def records(self, *kinds: type) -> Iterator[Record]:
+    @overload
+    def records(self, kind: type[_Kind], /) -> Iterator[_Kind]: ...
+
+    @overload
+    def records(self, *kinds: type) -> Iterator[Record]: ...
+
+    def records(self, *kinds: type) -> Iterator[Any]:
         """Our own records of these classes, or all of them, in the order in which they were written."""
         log = self._whole()
         if not kinds or Scalars in kinds or log.size_of_records(*kinds) > _KEPT_BYTES:
@@ -221,7 +227,7 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
 
     def rows(self, kind: str, root: str | None = None) -> list[TensorRows]:
         """The tables of one kind (activation, parameter, ...), of one model or of all, by step."""
-        tables = [record for record in self.records(TensorRows) if isinstance(record, TensorRows)]
+        tables = self.records(TensorRows)
         wanted = [rows for rows in tables if rows.table.kind == kind and root in (None, rows.table.root)]
         return sorted(wanted, key=lambda rows: rows.step)
 
