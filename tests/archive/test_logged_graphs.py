@@ -21,7 +21,7 @@ from torch_debugger.log.run import Run
 from torch_debugger.log.tfrecord import frame
 from torch_debugger.records.model import OPERATION, OUTPUT, PARAMETER, ModelGraph
 from torch_debugger.system.errors import DebuggerError
-from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.shown_runs import ShownRuns
 
 WRITERS = [
     torch.utils.tensorboard.SummaryWriter,
@@ -114,8 +114,8 @@ def test_what_flows_passes_lists_and_tuples_and_no_sizes(folder: Path) -> None:
 
 
 def test_the_page_is_told_of_it_as_of_a_model(folder: Path) -> None:
-    shelf = RunShelf({"": str(folder)}, of_others=True)
-    about, model = ask(shelf, "about", run="."), ask(shelf, "model", run=".")
+    shown_runs = ShownRuns({"": str(folder)}, of_others=True)
+    about, model = ask(shown_runs, "about", run="."), ask(shown_runs, "model", run=".")
 
     assert about["has"]["model"] and about["tags"]["graphs"] == 1
     assert model["roots"] == [model["root"]] == ["add_graph"] and model["class"] == "Net"
@@ -162,7 +162,7 @@ def test_lines_in_a_circle_are_cut_and_said() -> None:
 def answered(folder: Path, body: bytes) -> Any:
     event = Event(wall_time=1.0, step=2, graph_def=body)
     (folder / "events.out.tfevents.1").write_bytes(frame([event.SerializeToString()]))
-    return ask(RunShelf({"": str(folder)}, of_others=True), "model", run=".")
+    return ask(ShownRuns({"": str(folder)}, of_others=True), "model", run=".")
 
 
 @pytest.mark.parametrize("body", [b"\xff\xff\xff", b"\x0a\x02\x08\x01", b"\x0a\x05\x0a\x09abc"])

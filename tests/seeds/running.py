@@ -22,8 +22,8 @@ from tests.promises.running import Run
 from tests.seeds.expected import Block
 from torch_debugger import pictures
 from torch_debugger.cli.view import read_profiles
-from torch_debugger.viewer.questions import Asked, find_answer
-from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.questions import Query, find_answer
+from torch_debugger.viewer.shown_runs import ShownRuns
 
 # What the programs import that takes long, and is no part of what they show.
 _OURS = {*torch_debugger._HOMES.values(), *pictures._HOMES.values()}
@@ -132,11 +132,11 @@ def _answer(asked: str, folder: Path) -> str:
     answer = find_answer(question)
     if answer is None:
         return f"there is no question {question}"
-    shelf = RunShelf({"": str(folder / where)}, of_others=True)
+    shown_runs = ShownRuns({"": str(folder / where)}, of_others=True)
     given = dict(word.split("=", 1) for word in words)
     if given.get("run") == "*":  # the only one: torch names it by the time
         (given["run"],) = [path.name for path in (folder / where).iterdir()]
-    made = answer(Asked(shelf, given))
+    made = answer(Query(shown_runs, given))
     return json.dumps(made, default=str)
 
 

@@ -77,7 +77,7 @@ def test_no_run_outside_is_reached(client: Client, run: str) -> None:
 
 
 def test_a_question_that_fails_tells_the_page(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
-    def fail(asked: object) -> None:
+    def fail(query: object) -> None:
         raise RuntimeError("a fault of ours")
 
     monkeypatch.setattr("torch_debugger.viewer.server.find_answer", lambda name: fail)
@@ -89,7 +89,7 @@ def test_a_question_that_fails_tells_the_page(client: Client, monkeypatch: pytes
 
 def test_a_large_answer_is_zipped_for_who_takes_that(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     value = {"values": list(range(5000))}
-    monkeypatch.setattr("torch_debugger.viewer.server.find_answer", lambda name: lambda asked: value)
+    monkeypatch.setattr("torch_debugger.viewer.server.find_answer", lambda name: lambda query: value)
     plain, zipped = client.get("/ask/x"), client.get("/ask/x", Accept_Encoding="br, gzip;q=0.5")
     assert "Content-Encoding" not in plain.headers and plain.json == value
     assert zipped.headers["Content-Encoding"] == "gzip"

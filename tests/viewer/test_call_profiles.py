@@ -18,7 +18,7 @@ from tests.viewer.asking import ask
 from torch_debugger.system.errors import DebuggerError, UsageError
 from torch_debugger.viewer import traces as reading
 from torch_debugger.viewer.read_cprofile import MOST_FUNCTIONS, MisfitError, profile_in
-from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.shown_runs import ShownRuns
 from torch_debugger.viewer.traces import is_call_profile, read_call_profile
 
 ANEW = "Make one with: python -m cProfile -o profile.prof train.py"
@@ -188,10 +188,10 @@ def test_a_file_that_may_not_be_read_is_said(tmp_path: Path) -> None:
 
 
 def test_the_page_asks_for_one_of_those_that_are_shown(tmp_path: Path) -> None:
-    shelf = RunShelf({})
-    shelf.call_profiles["a.prof"] = made(tmp_path / "a.prof", cProfile.Profile())
-    assert ask(shelf, "session")["profiles"] == ["a.prof"]
-    told = ask(shelf, "calls", profile="a.prof")
+    shown_runs = ShownRuns({})
+    shown_runs.call_profiles["a.prof"] = made(tmp_path / "a.prof", cProfile.Profile())
+    assert ask(shown_runs, "session")["profiles"] == ["a.prof"]
+    told = ask(shown_runs, "calls", profile="a.prof")
     assert told["file"] == "a.prof" and named(told, "work")
     with pytest.raises(DebuggerError, match=r"no profile 'b\.prof' among what is shown"):
-        ask(shelf, "calls", profile="b.prof")
+        ask(shown_runs, "calls", profile="b.prof")

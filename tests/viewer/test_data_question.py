@@ -11,19 +11,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from tests.viewer.asking import ask, shown_runs_of
 from tests.viewer.logged import sample, write
 from torch_debugger.records import BatchFact, BatchLook, InputLook, LoaderFact, Place, Record, TargetLook, TensorLook
-from torch_debugger.viewer.data import answer_data as data
-from torch_debugger.viewer.data import answer_samples as samples
 from torch_debugger.viewer.data import sample_to_json
-from torch_debugger.viewer.questions import Asked
-from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
 
 
-def told(folder: Path, question: Any, *records: Record, **given: str) -> Any:
+def answered(folder: Path, question: str, *records: Record, **given: str) -> Any:
     write(folder / "run", *records)
-    answer = question(Asked(RunShelf({"": str(folder)}), {"run": "run", **given}))
-    return json.loads(json.dumps(answer, allow_nan=False))
+    return ask(shown_runs_of(folder), question, run="run", **given)
 
 
 def labels(step: int, counts: dict[str, int]) -> TargetLook:
@@ -42,10 +38,10 @@ def test_steps_are_listed_and_one_is_given_in_full(tmp_path: Path) -> None:
         sample(pixels, kind="image", step=4),
         sample(pixels, kind="image", step=1),
     ]
-    listed = told(tmp_path, samples, *records)
+    listed = answered(tmp_path, "samples", *records)
     assert listed["steps"] == [1, 4] and "pixels" not in listed["tensors"][0]
 
-    batch = told(tmp_path / "again", samples, *records, step="4")
+    batch = answered(tmp_path / "again", "samples", *records, step="4")
     assert [each["role"] for each in batch["tensors"]] == ["input", "target"]
     assert base64.b64decode(batch["tensors"][0]["pixels"]) == pixels.tobytes()
     assert batch["tensors"][1]["numbers"] == [1, 2]
@@ -80,9 +76,9 @@ def test_what_unpacks_to_very_much_is_not_unpacked() -> None:
 
 
 def test_labels_are_counted_over_the_batches_and_have_names(tmp_path: Path) -> None:
-    made = told(
+    made = answered(
         tmp_path,
-        data,
+        "data",
         loader(classes=("cat", "dog")),
         labels(1, {"0": 5, "1": 3}),
         labels(2, {"0": 2, "10": 6}),
@@ -100,7 +96,7 @@ def test_labels_are_counted_over_the_batches_and_have_names(tmp_path: Path) -> N
 def test_ranges_are_kept_step_by_step(tmp_path: Path) -> None:
     facts = [BatchFact("batch[0]", (8, 4), "float32", -step, step, 0.0, 1.0, 0, step) for step in (1, 2)]
     target = sample(np.zeros(2, np.float32), role="target", name="MseLoss", high=float("inf"))
-    made = told(tmp_path, data, *facts, target)["ranges"]
+    made = answered(tmp_path, "data", *facts, target)["ranges"]
 
     assert [(each["where"], each["name"]) for each in made] == [
         ("from a loader", "batch[0]"),
@@ -115,7 +111,7 @@ def test_ranges_tell_on_what_part_they_were_measured(tmp_path: Path) -> None:
     target = sample(np.zeros(8, np.float32), role="target", name="NllLoss", shape=(32,))
     given = InputLook("net.conv1", "Conv2d", (32, 3, 24, 24), "float32", (), *(0.0,) * 4, -1, 0.0, (), Place(), 1)
     counted = dataclasses.replace(given, layer="net.conv2", measured=7904, not_finite=3)
-    made = told(tmp_path, data, fact, target, given, counted)["ranges"]
+    made = answered(tmp_path, "data", fact, target, given, counted)["ranges"]
 
     found = {each["name"]: (each["looks"][0]["measured"], each["looks"][0]["not_finite"]) for each in made}
     expected = {"batch[1]": (32, 0), "NllLoss": (8, 0), "net.conv1": (None, None), "net.conv2": (7904, 3)}
@@ -127,13 +123,15 @@ def test_equal_samples_of_a_loader_are_counted_in_its_first_pass(tmp_path: Path)
         tensor = TensorLook("batch[0]", (8, 4), "float32", digests, varied=varied)
         return BatchLook(1, iteration, 0, True, (tensor,), 1)
 
-    made = told(tmp_path, data, loader(), look(1, (1, 2, 3)), look(1, (3, 4, 3)), look(2, (1, 2)), look(1, (1,), False))
+    made = answered(
+        tmp_path, "data", loader(), look(1, (1, 2, 3)), look(1, (3, 4, 3)), look(2, (1, 2)), look(1, (1,), False)
+    )
 
     assert (made["loaders"][0]["looked_at"], made["loaders"][0]["repeated"]) == (6, 2)
 
 
 def test_a_loader_that_is_made_anew_each_epoch_is_told_once(tmp_path: Path) -> None:
-    made = told(tmp_path, data, *(loader(number=number) for number in (1, 2, 3)))
+    made = answered(tmp_path, "data", *(loader(number=number) for number in (1, 2, 3)))
 
     assert [each["count"] for each in made["loaders"]] == [3]
 
@@ -152,7 +150,7 @@ def test_only_findings_of_the_data_are_told(tmp_path: Path) -> None:
     ]
     (tmp_path / "run" / "result.json").write_text(json.dumps({"outcome": "finished", "findings": findings}))
 
-    assert [each["name"] for each in told(tmp_path, data, loader())["findings"]] == ["a", "loss-not-finite"]
+    assert [each["name"] for each in answered(tmp_path, "data", loader())["findings"]] == ["a", "loss-not-finite"]
 
 
 def test_a_nan_is_of_the_data_where_the_data_had_one_before(tmp_path: Path) -> None:
@@ -165,13 +163,13 @@ def test_a_nan_is_of_the_data_where_the_data_had_one_before(tmp_path: Path) -> N
         (folder / "run").mkdir(parents=True)
         (folder / "run" / "result.json").write_text(json.dumps({"outcome": "x", "findings": [finding]}))
         fact = BatchFact("batch[0]", (8, 4), "float32", 0.0, 1.0, 0.5, 1.0, 3, odd_at)
-        return [each["name"] for each in told(folder, data, fact)["findings"]]
+        return [each["name"] for each in answered(folder, "data", fact)["findings"]]
 
     assert names(tmp_path / "before", 5) == ["loss-not-finite"]
     assert names(tmp_path / "after", 6) == []
 
 
 def test_a_run_without_data_has_empty_answers(tmp_path: Path) -> None:
-    assert told(tmp_path, samples)["steps"] == []
-    empty = told(tmp_path, data)
+    assert answered(tmp_path, "samples")["steps"] == []
+    empty = answered(tmp_path, "data")
     assert not any(empty.values())

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.viewer.test_timing_question import ask, shelf_of, times, write
+from tests.viewer.test_timing_question import ask, shown_runs_of, times, write
 from torch_debugger.records import MemoryLook
 from torch_debugger.records.performance import SavedByModule
 
@@ -18,7 +18,7 @@ def test_memory_is_told_by_what_it_is_used_for_with_its_fullest_moment(tmp_path:
     looks = [look(1, 100 * MB), look(1, 0, "after the update"), look(3, 400 * MB), look(9, 100 * MB)]
     write(tmp_path / "run", [*times(3, slow=1), *looks])
 
-    (told,) = ask(shelf_of(tmp_path), "timing", run="run")["memory_use"]
+    (told,) = ask(shown_runs_of(tmp_path), "timing", run="run")["memory_use"]
 
     assert (told["device"], told["steps"]) == ("cpu", [1, 3, 9])
     assert told["categories"] == {
@@ -38,6 +38,6 @@ def test_each_device_is_told_by_itself_the_fullest_first(tmp_path: Path) -> None
     looks = [look(1, 10 * MB), look(1, 900 * MB, device="cuda:0")]
     write(tmp_path / "run", [*times(3, slow=1), *looks])
 
-    told = ask(shelf_of(tmp_path), "timing", run="run")["memory_use"]
+    told = ask(shown_runs_of(tmp_path), "timing", run="run")["memory_use"]
 
     assert [each["device"] for each in told] == ["cuda:0", "cpu"]

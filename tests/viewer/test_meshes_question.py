@@ -17,7 +17,7 @@ from tests.runlog.peers import tensorboard_run
 from tests.viewer.asking import ask
 from torch_debugger.log.media import part_of
 from torch_debugger.system.errors import DebuggerError
-from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.shown_runs import ShownRuns
 
 WRITERS = [
     torch.utils.tensorboard.SummaryWriter,
@@ -30,7 +30,7 @@ FACES = torch.tensor([[[0, 1, 2], [0, 1, 3]]] * 2)
 
 
 def answered(folder: Path, **given: str) -> Any:
-    return ask(RunShelf({"": str(folder)}, of_others=True), "meshes", run=".", **given)
+    return ask(ShownRuns({"": str(folder)}, of_others=True), "meshes", run=".", **given)
 
 
 def numbers(text: str, kind: str) -> Any:

@@ -38,8 +38,8 @@ from torch_debugger.records.model import (
     TensorForm,
 )
 from torch_debugger.system.errors import UsageError
-from torch_debugger.viewer.questions import Asked, find_answer
-from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.questions import Query, find_answer
+from torch_debugger.viewer.shown_runs import ShownRuns
 
 FORM = TensorForm((2, 4), "float32", "cpu")
 RUN = RunFact("train.py", (), "", 1, 0.0, "3", "2", "cpu", "0", 0.02, False)
@@ -78,7 +78,7 @@ def asked(folder: Path, records: Sequence[Record], question: str = "model", **gi
     writer.close()
     answer = find_answer(question)
     assert answer is not None
-    found = answer(Asked(RunShelf({"": str(folder)}), {"run": "run", **given}))
+    found = answer(Query(ShownRuns({"": str(folder)}), {"run": "run", **given}))
     json.dumps(found, allow_nan=False)
     return found
 

@@ -84,7 +84,7 @@ def test_keys_are_those_of_the_page() -> None:
 
 def test_the_largest_answers_are_left_out_first(hostile: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     sizes: Mapping[str, int] = {"small": 10, "large": 5000, "middle": 500}
-    monkeypatch.setattr(written_answers, "find_answer", lambda name: lambda asked: "x" * sizes[name])
+    monkeypatch.setattr(written_answers, "find_answer", lambda name: lambda query: "x" * sizes[name])
     questions = [Question(name) for name in sizes]
     everything, some = (WrittenAnswers(SingleShelf(hostile), room) for room in (10_000, 1000))
     everything.add_first(questions)
@@ -95,7 +95,7 @@ def test_the_largest_answers_are_left_out_first(hostile: Run, monkeypatch: pytes
 
 def test_what_comes_later_takes_only_room_that_is_left(hostile: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
-        written_answers, "find_answer", lambda name: lambda asked: "x" * int(asked.text("width", "100"))
+        written_answers, "find_answer", lambda name: lambda query: "x" * int(query.text("width", "100"))
     )
     answers = WrittenAnswers(SingleShelf(hostile), 1000)
     answers.add_first([Question("curve")])
@@ -106,7 +106,7 @@ def test_what_comes_later_takes_only_room_that_is_left(hostile: Run, monkeypatch
 
 
 def test_a_picture_is_an_address_in_the_file(hostile: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(written_answers, "find_answer", lambda name: lambda asked: File(b"abc", "image/png"))
+    monkeypatch.setattr(written_answers, "find_answer", lambda name: lambda query: File(b"abc", "image/png"))
     written = WrittenAnswers(SingleShelf(hostile), 1000)
     written.add_first([Question("picture")])
     assert json.loads(written.to_json()) == {"picture": "data:image/png;base64,YWJj"}

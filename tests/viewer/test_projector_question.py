@@ -22,8 +22,8 @@ from torch_debugger.log.embeddings import CONFIG, parse, read_embeddings
 from torch_debugger.system.errors import DebuggerError
 from torch_debugger.viewer.embeddings import answer_sprite as sprite
 from torch_debugger.viewer.embeddings import components_of
-from torch_debugger.viewer.questions import Asked, File
-from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.questions import File, Query
+from torch_debugger.viewer.shown_runs import ShownRuns
 
 WRITERS = [
     torch.utils.tensorboard.SummaryWriter,
@@ -46,12 +46,12 @@ def folder(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     return tmp_path
 
 
-def shelf_of(folder: Path) -> RunShelf:
-    return RunShelf({"": str(folder)}, of_others=True)
+def shown_runs_of(folder: Path) -> ShownRuns:
+    return ShownRuns({"": str(folder)}, of_others=True)
 
 
 def answered(folder: Path, question: str = "embeddings", **given: str) -> Any:
-    return ask(shelf_of(folder), question, run=".", **given)
+    return ask(shown_runs_of(folder), question, run=".", **given)
 
 
 def floats(text: str) -> np.ndarray[Any, Any]:
@@ -86,7 +86,7 @@ def test_points_labels_and_pictures_of_every_writer(folder: Path) -> None:
     assert (shown["points"], shown["dimensions"], shown["kept"], shown["whole"]) == (9, 4, 4, True)
     assert shown["columns"] == [{"name": "", "labels": WORDS, "of": list(range(9))}]
     assert shown["sprite"] == {"width": 5, "height": 5, "columns": 3} and shown["remarks"] == []
-    file = sprite(Asked(shelf_of(folder), {"run": ".", "tag": "über/words", "step": "20"}))
+    file = sprite(Query(shown_runs_of(folder), {"run": ".", "tag": "über/words", "step": "20"}))
     assert isinstance(file, File) and file.kind == "image/png"
     table = answered(folder, tag="table", step="3")
     assert [each["name"] for each in table["columns"]] == ["word", "number"]
@@ -189,7 +189,7 @@ def test_nothing_outside_of_the_folder_is_read(plain: Path, path: str) -> None:
     assert words["columns"] == [] and len(words["remarks"]) == 1
     assert pictures["sprite"] is None and len(pictures["remarks"]) == 1
     with pytest.raises(DebuggerError):
-        sprite(Asked(shelf_of(plain), {"run": ".", "tag": "pictures", "step": "0"}))
+        sprite(Query(shown_runs_of(plain), {"run": ".", "tag": "pictures", "step": "0"}))
 
 
 @pytest.mark.parametrize(

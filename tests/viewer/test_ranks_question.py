@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.runlog.logs import write
-from tests.viewer.asking import ask, shelf_of
+from tests.viewer.asking import ask, shown_runs_of
 from torch_debugger.records import EndFact, RankEnd, RankFact, RunFact, Scalars
 from torch_debugger.system.errors import UsageError
 
@@ -24,7 +24,7 @@ def write_rank(folder: Path, rank: int, norms: list[float], ended: bool = True) 
 
 
 def ranks(folder: Path) -> Any:
-    return ask(shelf_of(folder), "ranks", run="run")
+    return ask(shown_runs_of(folder), "ranks", run="run")
 
 
 def test_each_rank_has_its_own_numbers(tmp_path: Path) -> None:
@@ -71,11 +71,11 @@ def test_the_curves_of_one_rank_are_its_own(tmp_path: Path) -> None:
     for rank in range(2):
         write_rank(tmp_path / "run", rank, [1.0, 2.0])
 
-    told = ask(shelf_of(tmp_path), "rank_curves", run="run", rank="1")
+    told = ask(shown_runs_of(tmp_path), "rank_curves", run="run", rank="1")
 
     assert told["curves"][0] == {"tag": "loss", "steps": [1, 2], "values": [2.0, 2.0]}
     with pytest.raises(UsageError, match="no rank 7"):
-        ask(shelf_of(tmp_path), "rank_curves", run="run", rank="7")
+        ask(shown_runs_of(tmp_path), "rank_curves", run="run", rank="7")
 
 
 def test_ranks_that_hold_parts_of_the_weights_are_not_held_against_each_other(tmp_path: Path) -> None:

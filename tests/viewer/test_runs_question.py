@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.runlog.logs import write
-from tests.viewer.asking import ask, shelf_of
+from tests.viewer.asking import ask, shown_runs_of
 from torch_debugger.log.reader_columns import EventFile
 from torch_debugger.log.run import Run
 from torch_debugger.records import EndFact, HparamsFact, Record, RunFact, Scalars
@@ -60,10 +60,10 @@ def test_ten_thousand_runs_are_told_by_result_files_that_are_each_read_once(
     original = run_rows.read_outline
     monkeypatch.setattr(run_rows, "read_outline", lambda folder: read.append(folder) or original(folder))
     monkeypatch.setattr("torch_debugger.viewer.runs._WITHIN_S", 1e9)
-    shelf = shelf_of(tmp_path)
+    shown_runs = shown_runs_of(tmp_path)
 
-    answer = ask(shelf, "runs")
-    again = ask(shelf, "runs", since=answer["version"])
+    answer = ask(shown_runs, "runs")
+    again = ask(shown_runs, "runs", since=answer["version"])
 
     assert len(answer["rows"]) == len(set(read)) == len(read) == MANY
     assert sum(row["severity"] == "error" for row in answer["rows"]) == MANY // 10
@@ -76,12 +76,12 @@ def test_what_cannot_be_read_in_the_time_is_pending_and_comes_with_the_next_ques
 ) -> None:
     for name in ("a", "b", "c"):
         make_folder(tmp_path / name, result())
-    shelf = shelf_of(tmp_path)
+    shown_runs = shown_runs_of(tmp_path)
     monkeypatch.setattr("torch_debugger.viewer.runs._WITHIN_S", -1.0)
 
-    hurried = ask(shelf, "runs")
+    hurried = ask(shown_runs, "runs")
     monkeypatch.setattr("torch_debugger.viewer.runs._WITHIN_S", 1e9)
-    rested = ask(shelf, "runs")
+    rested = ask(shown_runs, "runs")
 
     assert hurried["pending"] == 3
     assert [row["status"] for row in hurried["rows"]] == [None, None, None]
@@ -93,7 +93,7 @@ def test_a_row_says_how_the_run_went(tmp_path: Path) -> None:
     make_folder(tmp_path / "bad", result(FINDING, "nan"))
     os.utime(next((tmp_path / "bad").glob("events*")), (1_700_000_060.5, 1_700_000_060.5))
 
-    (row,) = ask(shelf_of(tmp_path), "runs")["rows"]
+    (row,) = ask(shown_runs_of(tmp_path), "runs")["rows"]
 
     assert row["severity"] == "error"
     assert row["message"] == FINDING["message"]
@@ -119,18 +119,18 @@ def test_a_run_without_a_sound_result_is_listed_all_the_same(tmp_path: Path, tol
     event = next((tmp_path / "odd").glob("events*"))
     os.utime(event, (1_700_000_001, 1_700_000_001))
 
-    (row,) = ask(shelf_of(tmp_path), "runs")["rows"]
+    (row,) = ask(shown_runs_of(tmp_path), "runs")["rows"]
 
     assert (row["name"], row["status"], row["steps"]) == ("odd", "unknown", None)
 
 
 def test_a_result_that_comes_later_is_seen(tmp_path: Path) -> None:
     make_folder(tmp_path / "run", None)
-    shelf = shelf_of(tmp_path)
-    before = ask(shelf, "runs")
+    shown_runs = shown_runs_of(tmp_path)
+    before = ask(shown_runs, "runs")
     (tmp_path / "run" / "result.json").write_text(json.dumps(result()))
 
-    after = ask(shelf, "runs", since=before["version"])
+    after = ask(shown_runs, "runs", since=before["version"])
 
     assert after["rows"][0]["status"] == "finished"
 
@@ -140,7 +140,7 @@ def test_details_have_hyperparameters_and_a_small_curve_that_keeps_what_is_not_f
     losses[500] = float("nan")
     make_log(tmp_path / "a,b", 0.1, losses)
 
-    told = ask(shelf_of(tmp_path), "run_details", names="a%2Cb,missing")
+    told = ask(shown_runs_of(tmp_path), "run_details", names="a%2Cb,missing")
 
     details = told["runs"]["a,b"]
     assert list(told["runs"]) == ["a,b"]
@@ -159,13 +159,13 @@ def test_details_are_read_once_and_again_when_the_log_has_grown(
     read: list[str] = []
     original = run_details._of_log
     monkeypatch.setattr(run_details, "_of_log", lambda run: read.append(run.name) or original(run))
-    shelf = shelf_of(tmp_path)
+    shown_runs = shown_runs_of(tmp_path)
 
     for _ in range(3):
-        ask(shelf, "run_details", names="run")
+        ask(shown_runs, "run_details", names="run")
     assert read == ["run"]
     make_log(tmp_path / "run", 0.1, [0.25])
-    ask(shelf_of(tmp_path), "run_details", names="run")
+    ask(shown_runs_of(tmp_path), "run_details", names="run")
     assert read == ["run", "run"]
 
 
@@ -175,10 +175,10 @@ def test_a_question_for_details_reads_one_log_at_least_and_leaves_the_rest(
     for name in ("a", "b", "c"):
         make_log(tmp_path / name, 0.1, [1.0])
     monkeypatch.setattr("torch_debugger.viewer.runs._RUN_DETAILS_WITHIN_S", -1.0)
-    shelf = shelf_of(tmp_path)
+    shown_runs = shown_runs_of(tmp_path)
 
-    first = ask(shelf, "run_details", names="a,b,c")
-    second = ask(shelf, "run_details", names="b,c")
+    first = ask(shown_runs, "run_details", names="a,b,c")
+    second = ask(shown_runs, "run_details", names="b,c")
 
     assert (list(first["runs"]), first["pending"]) == (["a"], ["b", "c"])
     assert (list(second["runs"]), second["pending"]) == (["b"], ["c"])
@@ -187,7 +187,7 @@ def test_a_question_for_details_reads_one_log_at_least_and_leaves_the_rest(
 def test_a_log_too_large_for_a_table_is_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     make_log(tmp_path / "run", 0.1, [1.0])
     monkeypatch.setattr(run_details, "_LARGEST_LOG", 10)
-    assert ask(shelf_of(tmp_path), "run_details", names="run")["runs"]["run"] == {"too_large": True}
+    assert ask(shown_runs_of(tmp_path), "run_details", names="run")["runs"]["run"] == {"too_large": True}
 
 
 def test_a_run_that_grows_is_read_again_but_judged_once_in_a_while(
@@ -198,7 +198,7 @@ def test_a_run_that_grows_is_read_again_but_judged_once_in_a_while(
     details = run_details.RunDetails()
     for length in (1, 2, 3):
         make_log(tmp_path / "run", 0.1, [1.0] * length)
-        told, _ = details.tell(found_on(shelf_of(tmp_path)), ["run"], 1e9)
+        told, _ = details.tell(found_on(shown_runs_of(tmp_path)), ["run"], 1e9)
         assert told["run"]["verdict"] == "x"
     assert judged == ["run"]
 
@@ -207,5 +207,5 @@ def test_runs_with_a_result_are_told_before_those_that_must_be_judged(tmp_path: 
     for name in ("going", "over"):
         make_log(tmp_path / name, 0.1, [1.0])
     (tmp_path / "over" / "result.json").write_text(json.dumps(result()))
-    told, pending = run_details.RunDetails().tell(found_on(shelf_of(tmp_path)), ["going", "over"], -1.0)
+    told, pending = run_details.RunDetails().tell(found_on(shown_runs_of(tmp_path)), ["going", "over"], -1.0)
     assert (list(told), pending) == (["over"], ["going"])

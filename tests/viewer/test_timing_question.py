@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests.runlog.logs import rows, write
-from tests.viewer.asking import ask, shelf_of
+from tests.viewer.asking import ask, shown_runs_of
 from torch_debugger.records import (
     CostFact,
     MemoryFact,
@@ -35,7 +35,7 @@ def times(count: int, slow: int, wait_s: float | None = 0.01) -> list[Record]:
 def test_steps_waits_and_the_slowest_are_told(tmp_path: Path) -> None:
     write(tmp_path / "run", [*times(1000, slow=777), rows(777), CostFact(1000, 0.5, 100.0, 0.02, 990, 10)])
 
-    told = ask(shelf_of(tmp_path), "timing", run="run")
+    told = ask(shown_runs_of(tmp_path), "timing", run="run")
 
     steps = told["steps"]
     assert steps["count"] == 1000
@@ -56,7 +56,7 @@ def test_an_evaluation_inside_of_a_slow_step_is_told(tmp_path: Path) -> None:
         return PassFact(step, 1, Place(), 5, updates, updates, calls, False, 0, False)
 
     write(tmp_path / "run", [*times(9, slow=4), one_pass(4, updates=0), one_pass(6, updates=5)])
-    slowest = ask(shelf_of(tmp_path), "timing", run="run")["slowest"]
+    slowest = ask(shown_runs_of(tmp_path), "timing", run="run")["slowest"]
 
     assert [row["step"] for row in slowest if row["evaluated"]] == [4]
 
@@ -68,7 +68,7 @@ def test_the_parts_of_steps_are_told_with_the_weight_of_the_steps_they_stand_for
         return Scalars(step, 1_700_000_000.0 + step, values)
 
     write(tmp_path / "run", [*times(30, slow=1), split(10, 0.1), split(30, 0.2, evaluation_s=1.0)])
-    told = ask(shelf_of(tmp_path), "timing", run="run")["split"]
+    told = ask(shown_runs_of(tmp_path), "timing", run="run")["split"]
 
     seconds = {part["name"]: part["seconds"] for part in told}
     assert seconds["forward"] == pytest.approx(1 * 0.1 + 20 * 0.2)
@@ -86,7 +86,7 @@ def test_modules_are_a_tree_of_those_that_were_called(tmp_path: Path) -> None:
     )  # fmt: skip
     fact = ProfileFact(9, 2, 20.0, False, 0.0, 0, 0.0, (), modules, (), (), (), 0.1, 9.0)
     write(tmp_path / "run", [*times(5, slow=1), fact])
-    tree = ask(shelf_of(tmp_path), "timing", run="run")["modules"]
+    tree = ask(shown_runs_of(tmp_path), "timing", run="run")["modules"]
 
     net, other = tree["children"]
     assert (net["name"], net["seconds"], other["name"]) == ("net", 6.0, "other")
@@ -113,7 +113,7 @@ def test_sampled_lines_stand_below_each_other_with_libraries_folded_under_them(t
         SampledStacks("training", 12, 0.02, 9, nodes),
     ]
     write(tmp_path / "run", [*times(5, slow=1), *told])
-    training, *workers = ask(shelf_of(tmp_path), "timing", run="run")["sampled"]
+    training, *workers = ask(shown_runs_of(tmp_path), "timing", run="run")["sampled"]
 
     assert [each["name"] for each in (training, *workers)] == ["training thread", "worker 9", "worker 10"]
     assert outline(training["root"]) == [
@@ -133,7 +133,7 @@ def outline(part: dict[str, Any], depth: int = 0) -> list[str]:
 def test_what_was_not_recorded_is_null_and_not_zero(tmp_path: Path) -> None:
     write(tmp_path / "run", times(5, slow=1, wait_s=None))
 
-    told = ask(shelf_of(tmp_path), "timing", run="run")
+    told = ask(shown_runs_of(tmp_path), "timing", run="run")
 
     assert told["steps"]["wait_s"] is None
     assert (told["split"], told["modules"], told["memory"], told["cost"]) == (None, None, None, None)
@@ -143,15 +143,15 @@ def test_what_was_not_recorded_is_null_and_not_zero(tmp_path: Path) -> None:
 def test_a_log_without_times_has_no_steps_to_tell_of(tmp_path: Path) -> None:
     write(tmp_path / "run", [Scalars(1, 1_700_000_000.0, {"loss": 1.0})])
 
-    assert ask(shelf_of(tmp_path), "timing", run="run")["steps"] is None
-    assert not ask(shelf_of(tmp_path), "about", run="run")["has"]["time"]
+    assert ask(shown_runs_of(tmp_path), "timing", run="run")["steps"] is None
+    assert not ask(shown_runs_of(tmp_path), "about", run="run")["has"]["time"]
 
 
 def test_memory_is_told_where_it_was_recorded(tmp_path: Path) -> None:
     facts = [MemoryFact(1000 + step, 5000, 10 * step, 900, step) for step in range(3)]
     write(tmp_path / "run", [*times(3, slow=1), *facts])
 
-    memory = ask(shelf_of(tmp_path), "timing", run="run")["memory"]
+    memory = ask(shown_runs_of(tmp_path), "timing", run="run")["memory"]
 
     assert memory["categories"] == {"process": [1000, 1001, 1002], "accelerator": [0, 10, 20]}
     assert memory["peak"] == {"process": 5000, "accelerator": 900}

@@ -14,23 +14,22 @@ from torch_debugger.report.result import ending_signal
 from torch_debugger.system.redaction import redact_value
 from torch_debugger.viewer.embeddings import has_any
 from torch_debugger.viewer.labels import entry_of, read_labels
-from torch_debugger.viewer.questions import Asked
+from torch_debugger.viewer.questions import Query, readable
 from torch_debugger.viewer.timing import STEP_TAG
 
 _STARTING_S = 60.0
 _TIMED = {"ProfileFact", "TracedMemory"}  # of a trace of torch.profiler, which has no steps
 
 
-def answer_about(asked: Asked) -> dict[str, Any]:
-    names = {"runs": len(asked.shelf.names()), "given_name": _given_name(asked)}
-    told = {**asked.of_run(about), **names}
-    told["has"]["profile"] = bool(asked.shelf.traces.files)
-    return told
+def answer_about(query: Query) -> dict[str, Any]:
+    answer = query.of_run(about) | {"runs": len(query.shown_runs.names()), "given_name": _given_name(query)}
+    answer["has"]["profile"] = bool(query.shown_runs.traces.files)
+    return answer
 
 
-def _given_name(asked: Asked) -> str | None:
+def _given_name(query: Query) -> str | None:
     """What somebody has called it on the page."""
-    shown = asked.shelf.all_shown().get(asked.text("run"))
+    shown = query.shown_runs.all_shown().get(query.text("run"))
     if shown is None:  # a report is of one run, by itself
         return None
     entry = entry_of(shown)
@@ -76,8 +75,8 @@ def what_there_is(run: Run) -> dict[str, bool]:
 
 
 # How a run was started, on what, and with which hyperparameters.
-def answer_facts(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(facts)
+def answer_facts(query: Query) -> dict[str, Any]:
+    return query.of_run(facts)
 
 
 def facts(run: Run) -> dict[str, Any]:
@@ -144,13 +143,9 @@ def not_shown(run: Run) -> list[dict[str, Any]]:
     kinds = {kind: tags for kind, tags in run.tags.items() if kind not in _SHOWN and tags}
     return [
         {
-            "kind": _NAMES.get(kind, f"tag of the plugin {_readable(kind)}"),
+            "kind": _NAMES.get(kind, f"tag of the plugin {readable(kind)}"),
             "count": len(tags),
-            "tags": [_readable(tag) for tag in tags[:_MOST_TAGS]],
+            "tags": [readable(tag) for tag in tags[:_MOST_TAGS]],
         }
         for kind, tags in kinds.items()
     ]
-
-
-def _readable(tag: str) -> str:
-    return tag.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -22,7 +22,7 @@ from torch_debugger.report.comparison import (
 )
 from torch_debugger.system.errors import UsageError
 from torch_debugger.viewer.curves import Floats, Index, pack
-from torch_debugger.viewer.questions import Asked, as_json, names_in, read_names, thinned
+from torch_debugger.viewer.questions import Query, names_in, read_names, thin_curve
 from torch_debugger.viewer.runs import found_on
 from torch_debugger.viewer.scalars import bounds, read_indexes
 
@@ -31,8 +31,8 @@ _MOST_KEPT = 8
 _kept: OrderedDict[tuple[Found, Found], dict[str, Any]] = OrderedDict()
 
 
-def answer_compare(asked: Asked) -> dict[str, Any]:
-    names, found = read_names(asked.text("runs")), found_on(asked.shelf)
+def answer_compare(query: Query) -> dict[str, Any]:
+    names, found = read_names(query.text("runs")), found_on(query.shown_runs)
     missing = [name for name in names if name not in found]
     if missing:
         raise UsageError(f"There is no run {missing[0]!r} in the folder that is shown.")
@@ -57,20 +57,14 @@ def _once(pair: tuple[Found, Found], names: list[str]) -> dict[str, Any]:
 _MOST_RUNS = 50
 
 
-def answer_losses(asked: Asked) -> dict[str, Any]:
+def answer_losses(query: Query) -> dict[str, Any]:
     """{"runs": {NAME: {"tag", "steps", "values"}, or null without a loss}, "all": how many were named}."""
-    names = read_names(asked.text("runs"))
-    return {"runs": {name: asked.shelf.ask(name, _loss) for name in names[:_MOST_RUNS]}, "all": len(names)}
+    names = read_names(query.text("runs"))
+    return {"runs": {name: query.shown_runs.ask(name, _loss) for name in names[:_MOST_RUNS]}, "all": len(names)}
 
 
 def _loss(run: Run) -> dict[str, Any] | None:
-    tag = run.loss_tag
-    if tag is None:
-        return None
-    curve = run.scalars(tag)
-    chosen = thinned(curve.values)
-    values = [as_json(value) for value in curve.values[chosen].tolist()]
-    return {"tag": tag, "steps": curve.steps[chosen].tolist(), "values": values}
+    return {"tag": run.loss_tag, **thin_curve(run, run.loss_tag)} if run.loss_tag is not None else None
 
 
 # Runs grouped by a hyperparameter: the mean of each group and its spread over the runs in it.
@@ -80,15 +74,15 @@ def _loss(run: Run) -> dict[str, Any] | None:
 _WIDEST = 1000
 
 
-def answer_grouped(asked: Asked) -> dict[str, Any]:
-    settings = _settings(asked)
-    by = asked.text("by")
+def answer_grouped(query: Query) -> dict[str, Any]:
+    settings = _settings(query)
+    by = query.text("by")
     if not by:
         return {"by": _differing(settings)}
-    kind = asked.text("x", "step")
-    found, missing = read_indexes(asked, kind)
-    low, high = bounds(asked)
-    width = min(_WIDEST, max(2, asked.whole("width", 400)))
+    kind = query.text("x", "step")
+    found, missing = read_indexes(query, kind)
+    low, high = bounds(query)
+    width = min(_WIDEST, max(2, query.whole("width", 400)))
     groups: dict[tuple[str, str], list[tuple[str, Index]]] = {}
     for (run, tag), index in found.items():
         groups.setdefault((tag, settings.get(run, {}).get(by, "not given")), []).append((run, index))
@@ -113,12 +107,12 @@ def _one(members: list[tuple[str, Index]], low: float, high: float, width: int) 
     }
 
 
-def _settings(asked: Asked) -> dict[str, dict[str, str]]:
+def _settings(query: Query) -> dict[str, dict[str, str]]:
     """The hyperparameters of each run as words; runs that are gone are left out."""
     found: dict[str, dict[str, str]] = {}
-    for name in names_in(asked.text("runs")):
+    for name in names_in(query.text("runs")):
         try:
-            hparams = asked.shelf.ask(name, lambda run: dict(run.hparams))
+            hparams = query.shown_runs.ask(name, lambda run: dict(run.hparams))
         except UsageError:
             continue
         found[name] = {key: str(value) for key, value in hparams.items()}

@@ -177,7 +177,7 @@ def epoch_knots(run: Run) -> tuple[Floats, Floats] | None:
     loader = _training_loader(run)
     if loader is None or not loader.length:
         return None
-    looks = [look for look in run.records(BatchLook) if isinstance(look, BatchLook) and look.trained]
+    looks = [look for look in run.records(BatchLook) if look.trained]
     pairs = sorted(
         (look.step, look.iteration - 1 + look.index / loader.length) for look in looks if look.loader == loader.number
     )
@@ -206,10 +206,9 @@ def _stairs(steps: Floats, values: Floats) -> tuple[Floats, Floats] | None:
 
 
 def _training_loader(run: Run) -> LoaderFact | None:
-    looks = Counter(look.loader for look in run.records(BatchLook) if isinstance(look, BatchLook) and look.trained)
-    loaders = [each for each in run.records(LoaderFact) if isinstance(each, LoaderFact)]
+    looks = Counter(look.loader for look in run.records(BatchLook) if look.trained)
     most = looks.most_common(1)
-    return next((each for each in loaders if most and each.number == most[0][0]), None)
+    return next((each for each in run.records(LoaderFact) if most and each.number == most[0][0]), None)
 
 
 # The points of a curve that a picture of some width needs: of each bucket the first, the last, the least and the

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from torch_debugger.log.run import Run
 from torch_debugger.records import BatchFact, BatchLook, BatchSample, Finding, InputLook, LoaderFact, TargetLook
 from torch_debugger.report.json_and_markdown import finding_to_json
-from torch_debugger.viewer.questions import Asked, as_json
+from torch_debugger.viewer.questions import Query, as_json
 
 _FAMILY = "TD2"
 # Of other families, and yet of what is in the batches.
@@ -26,8 +26,8 @@ _ALSO = frozenset(
 _OF_NAN = frozenset(("loss-not-finite", "values-not-finite", "nan-steps-skipped"))
 
 
-def answer_data(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(data_of)
+def answer_data(query: Query) -> dict[str, Any]:
+    return query.of_run(data_of)
 
 
 def data_of(run: Run) -> dict[str, Any]:
@@ -55,15 +55,15 @@ def _is_of_the_data(finding: Finding, odd_at: float) -> bool:
 _MOST_TENSORS = 16  # of one step
 
 
-def answer_samples(asked: Asked) -> dict[str, Any]:
-    if not asked.text("step"):
-        return asked.of_run(headings)
-    step = asked.whole("step", 1)
-    return asked.of_run(lambda run: {"step": step, "tensors": [sample_to_json(each) for each in _at(run, step)]})
+def answer_samples(query: Query) -> dict[str, Any]:
+    if not query.text("step"):
+        return query.of_run(headings)
+    step = query.whole("step", 1)
+    return query.of_run(lambda run: {"step": step, "tensors": [sample_to_json(each) for each in _at(run, step)]})
 
 
 def headings(run: Run) -> dict[str, Any]:
-    kept = [each for each in _first_rank(run).records(BatchSample) if isinstance(each, BatchSample)]
+    kept = list(_first_rank(run).records(BatchSample))
     return {"steps": sorted({each.step for each in kept}), "tensors": [heading_of(each) for each in kept]}
 
 
@@ -93,7 +93,7 @@ def labels_of(run: Run) -> list[dict[str, Any]]:
     counts: dict[str, Counter[str]] = {}
     looks: Counter[str] = Counter()
     for look in run.records(TargetLook):
-        if isinstance(look, TargetLook) and look.labels:
+        if look.labels:
             counts.setdefault(look.site, Counter()).update(look.labels)
             looks[look.site] += 1
     return [_told_labels(site, found, looks[site], names) for site, found in counts.items()]
@@ -101,8 +101,7 @@ def labels_of(run: Run) -> list[dict[str, Any]]:
 
 def class_names(run: Run) -> list[str]:
     """Those of the first dataset that has any; a number is a place in them."""
-    facts = (fact for fact in run.records(LoaderFact) if isinstance(fact, LoaderFact))
-    return next((list(fact.classes) for fact in facts if fact.classes), [])
+    return next((list(fact.classes) for fact in run.records(LoaderFact) if fact.classes), [])
 
 
 def _told_labels(site: str, found: Counter[str], batches: int, names: list[str]) -> dict[str, Any]:
@@ -171,13 +170,12 @@ def first_odd_step(ranges: list[dict[str, Any]]) -> float:
 def loaders_of(run: Run) -> list[dict[str, Any]]:
     """With the samples looked at in its first pass, and how many of them are equal to an earlier one. Loaders
     that are alike, such as one made anew for each epoch, are told once with their number."""
-    looks = [look for look in run.records(BatchLook) if isinstance(look, BatchLook)]
-    told: dict[str, dict[str, Any]] = {}
+    looks = list(run.records(BatchLook))
+    loaders: dict[str, dict[str, Any]] = {}
     for fact in run.records(LoaderFact):
-        if isinstance(fact, LoaderFact):
-            loader = _loader(fact) | _equal(fact.number, looks)
-            told.setdefault(repr(loader), loader | {"count": 0})["count"] += 1
-    return list(told.values())
+        loader = _loader(fact) | _equal(fact.number, looks)
+        loaders.setdefault(repr(loader), loader | {"count": 0})["count"] += 1
+    return list(loaders.values())
 
 
 def _loader(fact: LoaderFact) -> dict[str, Any]:

@@ -25,31 +25,31 @@ from torch_debugger.log.object_stores import is_url
 from torch_debugger.log.run import Run
 from torch_debugger.system.errors import DebuggerError, UsageError
 from torch_debugger.viewer.media import picture_facts
-from torch_debugger.viewer.questions import Asked, File
+from torch_debugger.viewer.questions import File, Query
 
 
-def answer_embeddings(asked: Asked) -> dict[str, Any]:
-    tag = asked.text("tag")
-    if "step" not in asked.given:
-        return asked.of_run(embedding_list)
-    step = asked.whole("step", 0)
-    return asked.of_run(lambda run: embedding_at(run, tag, step))
+def answer_embeddings(query: Query) -> dict[str, Any]:
+    tag = query.text("tag")
+    if "step" not in query.parameters:
+        return query.of_run(embedding_list)
+    step = query.whole("step", 0)
+    return query.of_run(lambda run: embedding_at(run, tag, step))
 
 
 # The nearest neighbours of a point of an embedding, in all its dimensions; `by` is euclidean or cosine.
 _AT_ONCE = 20
 
 
-def answer_neighbours(asked: Asked) -> dict[str, Any]:
-    tag, by = asked.text("tag"), asked.text("by", "euclidean")
-    step, point, most = asked.whole("step", 0), asked.whole("point", 0), asked.whole("count", _AT_ONCE)
-    return asked.of_run(lambda run: nearest(run, tag, step, point, by, most))
+def answer_neighbours(query: Query) -> dict[str, Any]:
+    tag, by = query.text("tag"), query.text("by", "euclidean")
+    step, point, most = query.whole("step", 0), query.whole("point", 0), query.whole("count", _AT_ONCE)
+    return query.of_run(lambda run: nearest(run, tag, step, point, by, most))
 
 
 # The pictures of an embedding's points, all in one.
-def answer_sprite(asked: Asked) -> File:
-    tag, step = asked.text("tag"), asked.whole("step", 0)
-    return File(*asked.of_run(lambda run: sprite_file(run, tag, step)))
+def answer_sprite(query: Query) -> File:
+    tag, step = query.text("tag"), query.whole("step", 0)
+    return File(*query.of_run(lambda run: sprite_file(run, tag, step)))
 
 
 # One embedding for the page: its points along their principal components, labels, sprite, neighbours.

@@ -14,13 +14,13 @@ from torch_debugger.log.folders import event_files
 from torch_debugger.log.object_stores import is_url
 from torch_debugger.report.text import write_whole
 from torch_debugger.system.errors import UsageError
-from torch_debugger.viewer.questions import Asked
+from torch_debugger.viewer.questions import Query
 from torch_debugger.viewer.shown_runs import Shown, stand_of
 
 
-def answer_labels(asked: Asked) -> dict[str, Any]:
+def answer_labels(query: Query) -> dict[str, Any]:
     """{"runs": {NAME: {"name", "tags", "note"}}}, of those that have any."""
-    shown = asked.shelf.all_shown()
+    shown = query.shown_runs.all_shown()
     entries = {name: entry_of(each) for name, each in shown.items()}
     kept = {folder: read_labels(folder) for folder in {entry.folder for entry in entries.values()}}
     labelled = {name: label for name, entry in entries.items() if (label := kept[entry.folder].get(entry.key))}
@@ -33,23 +33,23 @@ def answer_labels(asked: Asked) -> dict[str, Any]:
 _LABEL = ("name", "tags", "note")
 
 
-def answer_edits(asked: Asked) -> dict[str, Any]:
-    told = asked.told
-    if told is None:
+def answer_edits(query: Query) -> dict[str, Any]:
+    edit = query.edit
+    if edit is None:
         raise UsageError("An edit is told by POST, from the page.")
-    run = told.get("run")
+    run = edit.get("run")
     if not isinstance(run, str):
         raise UsageError("An edit names its run.")
-    if told.get("delete") is True:
-        shown = asked.shelf.shown(run)
-        left = delete_run(run, shown, (asked.told or {}).get("confirm"))
-        asked.shelf.forget(run)
+    if edit.get("delete") is True:
+        shown = query.shown_runs.shown(run)
+        left = delete_run(run, shown, edit.get("confirm"))
+        query.shown_runs.forget(run)
         drop_label(entry_of(shown))
         return {"run": run, "deleted": True, "left": left}
-    changes = {name: told[name] for name in _LABEL if name in told}
+    changes = {name: edit[name] for name in _LABEL if name in edit}
     if not changes:
         raise UsageError("An edit gives a name, tags or a note, or says delete.")
-    label = change_label(entry_of(asked.shelf.shown(run)), changes)
+    label = change_label(entry_of(query.shown_runs.shown(run)), changes)
     return {"run": run, **whole(label)}
 
 

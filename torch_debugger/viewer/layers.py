@@ -18,15 +18,15 @@ from torch_debugger.log.run import Run
 from torch_debugger.records import SEVERITIES, Finding, ModelFact, ModuleFact
 from torch_debugger.system.errors import UsageError
 from torch_debugger.viewer.layer_numbers import NUMBERS, Look, Values, gather, layers_with, owner_of
-from torch_debugger.viewer.questions import UNMEASURED, Asked, as_json, steps_to_show
+from torch_debugger.viewer.questions import UNMEASURED, Query, as_json, steps_to_show
 
 ROWS_AT_ONCE = 200
 
 
-def answer_layers(asked: Asked) -> dict[str, Any]:
-    if not asked.text("number"):
-        return asked.of_run(choices)
-    return asked.of_run(lambda run: _grid(run, asked))
+def answer_layers(query: Query) -> dict[str, Any]:
+    if not query.text("number"):
+        return query.of_run(choices)
+    return query.of_run(lambda run: _grid(run, query))
 
 
 def choices(run: Run) -> dict[str, Any]:
@@ -50,15 +50,15 @@ def _roots(models: Models, layers: list[str]) -> list[str]:
     return list(dict.fromkeys(models.root_of(layer) for layer in layers))
 
 
-def _grid(run: Run, asked: Asked) -> dict[str, Any]:
-    number = NUMBERS.get(asked.text("number"))
+def _grid(run: Run, query: Query) -> dict[str, Any]:
+    number = NUMBERS.get(query.text("number"))
     if number is None:
-        raise UsageError(f"There is no number {asked.text('number')!r} of layers.")
-    first, last = asked.number("from", -math.inf), asked.number("to", math.inf)
+        raise UsageError(f"There is no number {query.text('number')!r} of layers.")
+    first, last = query.number("from", -math.inf), query.number("to", math.inf)
     assert first is not None and last is not None
-    whole = whole_grid(run, number.key, asked.text("model"))
+    whole = whole_grid(run, number.key, query.text("model"))
     chosen = whole.between(first, last)
-    shown, top = chosen.thinned(), max(0, asked.whole("top", 0))
+    shown, top = chosen.thinned(), max(0, query.whole("top", 0))
     found = range_of(chosen.values, number.scale)
     rows = shown.values[top : top + ROWS_AT_ONCE].tolist()
     return {
@@ -66,7 +66,7 @@ def _grid(run: Run, asked: Asked) -> dict[str, Any]:
         "layers": shown.layers if not top else [],
         "steps": shown.steps,
         "top": top,
-        "values": [[_short(value) for value in row] for row in rows],
+        "values": [[four_figures(value) for value in row] for row in rows],
         "range": found.to_json() if found is not None else None,
         "looks": len(chosen.steps),
         "measured": len(whole.steps),
@@ -76,7 +76,7 @@ def _grid(run: Run, asked: Asked) -> dict[str, Any]:
     }
 
 
-def _short(value: float) -> float | str | None:
+def four_figures(value: float) -> float | str | None:
     """Four figures: more cannot be seen, and the answer is half as long."""
     known = as_json(value)
     return float(f"{known:.4g}") if isinstance(known, float) else known
@@ -335,8 +335,7 @@ class Models:
     """By the user's own names for them; a model that was told twice (it grew) is as it was told last."""
 
     def __init__(self, run: Run) -> None:
-        facts = [fact for fact in run.records(ModelFact) if isinstance(fact, ModelFact)]
-        self.facts = {fact.root: fact for fact in facts}
+        self.facts = {fact.root: fact for fact in run.records(ModelFact)}
 
     def root_of(self, layer: str) -> str:
         """The longest name of a model that a path begins with; else its first part."""

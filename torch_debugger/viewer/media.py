@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import io
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,7 @@ from torch_debugger.log.decoder_values import MESHES
 from torch_debugger.log.media import COLORS, FACES, VERTICES, Histogram, MeshTags, part_of
 from torch_debugger.log.run import Run
 from torch_debugger.system.errors import UsageError
-from torch_debugger.viewer.questions import Asked, File
+from torch_debugger.viewer.questions import File, Query, readable
 
 KINDS = ("pictures", "texts", "sounds", "histograms")
 _MOST_TAGS = 400
@@ -30,31 +30,32 @@ _MOST_CHARACTERS = 100_000
 _ADDED = "/text_summary"  # to the name of a text by TensorBoard's writers
 
 
-def answer_media(asked: Asked) -> dict[str, Any]:
-    kind, tag = asked.text("kind"), asked.text("tag")
+def answer_media(query: Query) -> dict[str, Any]:
+    kind, tag = query.text("kind"), query.text("tag")
     if not tag:
-        return asked.of_run(lambda run: tags_of(run, asked.text("find")))
+        return query.of_run(lambda run: tags_of(run, query.text("find")))
     if kind not in KINDS:
         raise UsageError(f"kind is one of {', '.join(KINDS)}, not {kind!r}.")
     if kind == "histograms":
-        return asked.of_run(lambda run: histogram_of(run, tag))
-    step = asked.whole("step", 0)
-    return asked.of_run(lambda run: {"kind": kind, "tag": tag, "step": step, "items": items_of(run, kind, tag, step)})
+        return query.of_run(lambda run: histogram_of(run, tag))
+    step = query.whole("step", 0)
+    return query.of_run(lambda run: {"kind": kind, "tag": tag, "step": step, "items": items_of(run, kind, tag, step)})
 
 
 def tags_of(run: Run, find: str = "") -> dict[str, Any]:
     pairs = [(kind, tag, steps) for kind in KINDS for tag, steps in run.steps_of(kind).items()]
     chosen = [each for each in pairs if find.casefold() in each[1].casefold()]
-    return {
-        "all": len(pairs),
-        "found": len(chosen),
-        "tags": [_told_tag(*each) for each in chosen[:_MOST_TAGS]],
-    }
-
-
-def _told_tag(kind: str, tag: str, steps: list[int]) -> dict[str, Any]:
-    name, shown = _readable(tag.removesuffix(_ADDED)), _spread(steps, _MOST_STEPS)
-    return {"kind": kind, "tag": _readable(tag), "name": name, "all_steps": len(steps), "steps": shown}
+    tags = [
+        {
+            "kind": kind,
+            "tag": readable(tag),
+            "name": readable(tag.removesuffix(_ADDED)),
+            "all_steps": len(steps),
+            "steps": _spread(steps, _MOST_STEPS),
+        }
+        for kind, tag, steps in chosen[:_MOST_TAGS]
+    ]
+    return {"all": len(pairs), "found": len(chosen), "tags": tags}
 
 
 def items_of(run: Run, kind: str, tag: str, step: int) -> list[dict[str, Any]]:
@@ -72,16 +73,6 @@ def histogram_of(run: Run, tag: str) -> dict[str, Any]:
     return {"kind": "histograms", "tag": tag, "all_steps": len(steps), **heat}
 
 
-def medium_at(asked: Asked, kind: str) -> bytes:
-    """The bytes of one picture or sound, by tag, step and index."""
-    tag, step, index = asked.text("tag"), asked.whole("step", 0), asked.whole("index", 0)
-    found = asked.of_run(lambda run: run.media_at(kind, as_logged(run, kind, tag), [step]))
-    if not 0 <= index < len(found):
-        raise UsageError(f"There is no {kind.removesuffix('s')} {index} of {tag!r} at step {step}.")
-    data: bytes = found[index].data
-    return data
-
-
 def _spread(steps: list[int], most: int) -> list[int]:
     """Evenly, the first and the last among them."""
     if len(steps) <= most:
@@ -91,40 +82,39 @@ def _spread(steps: list[int], most: int) -> list[int]:
 
 def as_logged(run: Run, kind: str, tag: str) -> str:
     """A tag may hold bytes that are no text; a browser sends back what it was shown in their place."""
-    return next((each for each in run.tags.get(kind, []) if _readable(each) == tag), tag)
+    return next((each for each in run.tags.get(kind, []) if readable(each) == tag), tag)
 
 
-def _readable(tag: str) -> str:
-    return tag.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
+# One logged picture or sound as a file; what is none by its own first bytes is refused.
+def answer_picture(query: Query) -> File:
+    return _file_of(query, "pictures", picture_facts)
 
 
-# One logged picture as a file; what is no picture by its own first bytes is refused.
-def answer_picture(asked: Asked) -> File:
-    data = medium_at(asked, "pictures")
-    facts = picture_facts(data)
+def answer_sound(query: Query) -> File:
+    return _file_of(query, "sounds", sound_facts)
+
+
+def _file_of(query: Query, kind: str, facts_of: Callable[[bytes], dict[str, Any]]) -> File:
+    """By tag, step and index."""
+    tag, step, index = query.text("tag"), query.whole("step", 0), query.whole("index", 0)
+    found = query.of_run(lambda run: run.media_at(kind, as_logged(run, kind, tag), [step]))
+    if not 0 <= index < len(found):
+        raise UsageError(f"There is no {kind.removesuffix('s')} {index} of {tag!r} at step {step}.")
+    facts = facts_of(found[index].data)
     if "problem" in facts:
         raise UsageError(facts["problem"])
-    return File(data, facts["kind"])
-
-
-# One logged sound as a file; what is no sound by its own first bytes is refused.
-def answer_sound(asked: Asked) -> File:
-    data = medium_at(asked, "sounds")
-    facts = sound_facts(data)
-    if "problem" in facts:
-        raise UsageError(facts["problem"])
-    return File(data, facts["kind"])
+    return File(found[index].data, facts["kind"])
 
 
 # Meshes and point clouds of `add_mesh`: which there are with their steps or, with name and step, one of them.
 #
 # `sample` chooses among those that were logged as one batch.
-def answer_meshes(asked: Asked) -> dict[str, Any]:
-    name = asked.text("name")
+def answer_meshes(query: Query) -> dict[str, Any]:
+    name = query.text("name")
     if not name:
-        return asked.of_run(mesh_list)
-    step, sample = asked.whole("step", 0), asked.whole("sample", 0)
-    return asked.of_run(lambda run: mesh_at(run, name, step, sample))
+        return query.of_run(mesh_list)
+    step, sample = query.whole("step", 0), query.whole("sample", 0)
+    return query.of_run(lambda run: mesh_at(run, name, step, sample))
 
 
 # What the bytes of a logged picture or sound really are. Only what is known by its first bytes is served.
@@ -225,7 +215,7 @@ def meshes_of(run: Run) -> list[MeshTags]:
 def unknown_tags(run: Run) -> list[str]:
     """Those that belong to no mesh that could be shown."""
     shown = {tag for mesh in meshes_of(run) for tag in mesh.tags.values()}
-    return [_readable(tag) for tag in run.tags.get(MESHES, []) if tag not in shown]
+    return [readable(tag) for tag in run.tags.get(MESHES, []) if tag not in shown]
 
 
 def mesh_list(run: Run) -> dict[str, Any]:
@@ -234,7 +224,7 @@ def mesh_list(run: Run) -> dict[str, Any]:
     return {
         "meshes": [
             {
-                "name": _readable(mesh.name),
+                "name": readable(mesh.name),
                 "parts": sorted(mesh.tags),
                 "all_steps": len(at),
                 "steps": _meshes_spread(at, _MOST_STEPS),
@@ -246,7 +236,7 @@ def mesh_list(run: Run) -> dict[str, Any]:
 
 
 def mesh_at(run: Run, name: str, step: int, sample: int) -> dict[str, Any]:
-    mesh = next((each for each in meshes_of(run) if _readable(each.name) == name), None)
+    mesh = next((each for each in meshes_of(run) if readable(each.name) == name), None)
     if mesh is None:
         raise UsageError(f"There is no mesh {name!r} in this run.")
     parts = {kind: _last(run, tag, step) for kind, tag in mesh.tags.items()}

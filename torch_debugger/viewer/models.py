@@ -31,12 +31,12 @@ from torch_debugger.report.model_graph_parts import Part
 from torch_debugger.report.text import shown_path
 from torch_debugger.system.errors import DebuggerError, UsageError
 from torch_debugger.viewer.layer_numbers import NUMBERS, Values
-from torch_debugger.viewer.layers import choices, whole_grid
-from torch_debugger.viewer.questions import UNMEASURED, Asked, as_json, steps_to_show
+from torch_debugger.viewer.layers import choices, four_figures, whole_grid
+from torch_debugger.viewer.questions import UNMEASURED, Query, steps_to_show
 
 
-def answer_model(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(lambda run: _model(run, asked.text("root")))
+def answer_model(query: Query) -> dict[str, Any]:
+    return query.of_run(lambda run: _model(run, query.text("root")))
 
 
 def _model(run: Run, root: str) -> dict[str, Any]:
@@ -66,11 +66,11 @@ def _model(run: Run, root: str) -> dict[str, Any]:
 
 
 # One number of every module of a model, by step: what the drawing is coloured by.
-def answer_model_health(asked: Asked) -> dict[str, Any]:
-    name, root = asked.text("number"), asked.text("root")
+def answer_model_health(query: Query) -> dict[str, Any]:
+    name, root = query.text("number"), query.text("root")
     if name not in NUMBERS:
         raise UsageError(f"There is no number {name!r}; there are {', '.join(NUMBERS)}.")
-    return asked.of_run(lambda run: health_of(run, root, name))
+    return query.of_run(lambda run: health_of(run, root, name))
 
 
 # The models of a run: what their modules are and, where one forward was traced, what flowed between them.
@@ -198,7 +198,7 @@ def health_of(run: Run, root: str, key: str) -> dict[str, Any]:
         "says": number.says,
         "steps": [grid.steps[place] for place in chosen],
         "modules": modules,
-        "values": [[_short(value) for value in row] for row in values.tolist()],
+        "values": [[four_figures(value) for value in row] for row in values.tolist()],
     }
 
 
@@ -222,12 +222,6 @@ def _around(layer: str, root: str) -> list[str]:
     """net, net.encoder and net.encoder.0; a model's own name may have dots."""
     names = layer[len(root) + 1 :].split(".") if layer != root else []
     return [".".join([root, *names[:end]]) for end in range(len(names) + 1)]
-
-
-def _short(value: float) -> float | str | None:
-    """Four figures: a colour shows no more."""
-    known = as_json(value)
-    return float(f"{known:.4g}") if isinstance(known, float) else known
 
 
 # The modules of a model as rows: for the panel beside the drawing, and for the table instead of it.

@@ -14,11 +14,11 @@ from torch_debugger.report.text import shown_path
 from torch_debugger.system.errors import UsageError
 from torch_debugger.viewer.layer_numbers import NUMBERS, Look, Values, gather, only_layer, owner_of
 from torch_debugger.viewer.layers import Models, fill, findings_by_layer
-from torch_debugger.viewer.questions import UNMEASURED, Asked, as_json, thinned
+from torch_debugger.viewer.questions import UNMEASURED, Query, as_json, thinned
 
 
-def answer_layer(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(lambda run: layer_of(run, asked.text("layer")))
+def answer_layer(query: Query) -> dict[str, Any]:
+    return query.of_run(lambda run: layer_of(run, query.text("layer")))
 
 
 def layer_of(run: Run, layer: str) -> dict[str, Any]:
@@ -70,11 +70,11 @@ def _curve(key: str, looks: list[Look], layer: str) -> dict[str, Any] | None:
 
 
 # How the values of one tensor of a layer were spread over the run: bars for each look.
-def answer_spreads(asked: Asked) -> dict[str, Any]:
-    kind, name = asked.text("of"), asked.text("name")
+def answer_spreads(query: Query) -> dict[str, Any]:
+    kind, name = query.text("of"), query.text("name")
     if kind not in KINDS:
         raise UsageError(f"Spreads are of {', '.join(KINDS)}, not of {kind!r}.")
-    return asked.of_run(lambda run: _spreads(run, kind, name))
+    return query.of_run(lambda run: _spreads(run, kind, name))
 
 
 def _spreads(run: Run, kind: str, name: str) -> dict[str, Any]:
@@ -120,7 +120,7 @@ def _last_looks(run: Run, layer: str) -> dict[str, dict[str, Any]]:
     found: dict[str, dict[str, Any]] = {}
     narrow = only_layer(layer)
     for record in run.records(TensorRows):
-        rows = narrow(record) if isinstance(record, TensorRows) and record.table.kind in _LEDGERS else None
+        rows = narrow(record) if record.table.kind in _LEDGERS else None
         if rows is not None:
             for place, name in enumerate(rows.table.names):
                 _note(found.setdefault(name, {}), rows, place)
@@ -139,13 +139,12 @@ def _note(known: dict[str, Any], rows: TensorRows, place: int) -> None:
 
 
 def _ledger_rows(run: Run) -> dict[str, LedgerRow]:
-    facts = [fact for fact in run.records(LedgerFact) if isinstance(fact, LedgerFact)]
-    return {row.name: row for fact in facts for row in fact.rows}
+    return {row.name: row for fact in run.records(LedgerFact) for row in fact.rows}
 
 
 def _owners(run: Run) -> dict[str, dict[str, Any]]:
     """By parameter: the optimizer that holds it, its group where that is known, and the rate of that group."""
-    facts = {fact.name: fact for fact in run.records(OptimizerFact) if isinstance(fact, OptimizerFact)}
+    facts = {fact.name: fact for fact in run.records(OptimizerFact)}
     several = len(facts) > 1
     return {
         name: {"optimizer": fact.name, "optimizer_kind": fact.kind, "groups": len(fact.groups)}
@@ -182,7 +181,6 @@ def sources(run: Run, layer: str) -> list[dict[str, str]]:
     """What there is of a layer: its outputs, and each of its parameters."""
     found: dict[tuple[str, str], None] = {}
     for rows in run.records(TensorRows):
-        assert isinstance(rows, TensorRows)
         if rows.table.kind in KINDS:
             for name in rows.table.names:
                 if name == layer or owner_of(name) == layer:

@@ -23,31 +23,31 @@ _Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True)
-class Asked:
-    shelf: ShownRuns
-    given: Mapping[str, str] = field(default_factory=dict)
+class Query:
+    shown_runs: ShownRuns
+    parameters: Mapping[str, str] = field(default_factory=dict)
     edit_token: str = ""
-    told: Mapping[str, Any] | None = None  # what an edit says; None for a question that only reads
+    edit: Mapping[str, Any] | None = None  # what the page wants changed; None for a question that only reads
 
     def text(self, name: str, default: str = "") -> str:
-        return self.given.get(name, default)
+        return self.parameters.get(name, default)
 
     def whole(self, name: str, default: int) -> int:
         return int(self._number(name, default))
 
     def number(self, name: str, default: float | None = None) -> float | None:
-        return self._number(name, default) if name in self.given or default is not None else None
+        return self._number(name, default) if name in self.parameters or default is not None else None
 
     def _number(self, name: str, default: float | None) -> float:
-        said = self.given.get(name, default)
+        value = self.parameters.get(name, default)
         try:
-            return float(said)  # type: ignore[arg-type]
+            return float(value)  # type: ignore[arg-type]
         except (TypeError, ValueError):
-            raise UsageError(f"{name} must be a number, but {said!r} came.") from None
+            raise UsageError(f"{name} must be a number, but {value!r} came.") from None
 
     def of_run(self, question: Callable[[Run], _Answer]) -> _Answer:
         """What `question` makes of the run that was named, read up to now."""
-        return self.shelf.ask(self.text("run"), question)
+        return self.shown_runs.ask(self.text("run"), question)
 
 
 @dataclass(frozen=True)
@@ -61,78 +61,23 @@ class File:
 
 # What the page asks, by the file whose `answer_NAME` answers `/ask/NAME`. An answer is JSON values; NaN and the
 # infinities are words (`as_json`).
-Answer = Callable[[Asked], Any]
+Answer = Callable[[Query], Any]
 _QUESTIONS = {
-    "about": (
-        "about",
-        "facts",
-    ),
-    "compared_runs": (
-        "compare",
-        "losses",
-        "grouped",
-    ),
-    "data": (
-        "data",
-        "samples",
-    ),
-    "embeddings": (
-        "embeddings",
-        "neighbours",
-        "sprite",
-    ),
-    "labels": (
-        "labels",
-        "edits",
-    ),
+    "about": ("about", "facts"),
+    "compared_runs": ("compare", "losses", "grouped"),
+    "data": ("data", "samples"),
+    "embeddings": ("embeddings", "neighbours", "sprite"),
+    "labels": ("labels", "edits"),
     "layers": ("layers",),
-    "media": (
-        "media",
-        "picture",
-        "sound",
-        "meshes",
-    ),
-    "models": (
-        "model",
-        "model_health",
-    ),
-    "one_layer": (
-        "layer",
-        "spreads",
-    ),
-    "ranks": (
-        "ranks",
-        "rank_curves",
-    ),
-    "runs": (
-        "session",
-        "names",
-        "pulse",
-        "runs",
-        "run_details",
-    ),
-    "scalars": (
-        "scalars",
-        "tags",
-        "marks",
-        "points",
-        "scalar_charts",
-        "pr_curves",
-    ),
+    "media": ("media", "picture", "sound", "meshes"),
+    "models": ("model", "model_health"),
+    "one_layer": ("layer", "spreads"),
+    "ranks": ("ranks", "rank_curves"),
+    "runs": ("session", "names", "pulse", "runs", "run_details"),
+    "scalars": ("scalars", "tags", "marks", "points", "scalar_charts", "pr_curves"),
     "timing": ("timing",),
-    "traces": (
-        "traces",
-        "trace",
-        "trace_difference",
-        "trace_ranks",
-        "trace_timeline",
-        "calls",
-    ),
-    "verdict": (
-        "verdict",
-        "checked",
-        "explain",
-    ),
+    "traces": ("traces", "trace", "trace_difference", "trace_ranks", "trace_timeline", "calls"),
+    "verdict": ("verdict", "checked", "explain"),
 }
 _FILES = {name: file for file, names in _QUESTIONS.items() for name in names}
 
@@ -220,6 +165,24 @@ def layer_grid(tables: Sequence[TensorRows], column: str) -> dict[str, Any]:
 def thinned(values: NDArray[np.float64], most: int = _MOST_STEPS) -> list[int]:
     """The places of a curve worth showing: evenly spread, and never one fewer that is not finite."""
     return steps_to_show(values[None, :], most)
+
+
+def thin_curve(run: Run, tag: str, most: int = _MOST_STEPS) -> dict[str, Any]:
+    """One curve of a run with as many points as a small picture shows."""
+    curve = run.scalars(tag)
+    chosen = thinned(curve.values, most)
+    values = [as_json(value) for value in curve.values[chosen].tolist()]
+    return {"steps": curve.steps[chosen].tolist(), "values": values}
+
+
+def last_value(run: Run, tag: str) -> float | str | None:
+    values = run.scalars(tag).values
+    return as_json(float(values[-1])) if len(values) else None
+
+
+def readable(tag: str) -> str:
+    """A tag may hold bytes that are no text."""
+    return tag.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def as_json(value: float) -> float | str | None:

@@ -7,19 +7,18 @@ from itertools import islice
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torch_debugger.log.run import Run
 from torch_debugger.log.run_facts import ENDED
 from torch_debugger.records import MemoryFact, PhaseFact, RankEnd, RankFact
 from torch_debugger.records.ranks import ASKED_TO_END
 from torch_debugger.system.errors import UsageError
-from torch_debugger.viewer.questions import Asked, as_json, thinned
+from torch_debugger.viewer.questions import Query, as_json, last_value, thin_curve
 from torch_debugger.viewer.timing import STEP_TAG, WAIT_TAG
 
 
-def answer_ranks(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(ranks_of)
+def answer_ranks(query: Query) -> dict[str, Any]:
+    return query.of_run(ranks_of)
 
 
 # The scalars of one rank of a run, as its own log has them; as many as a screen holds.
@@ -27,9 +26,9 @@ _MOST_TAGS = 12
 _MOST_POINTS = 300
 
 
-def answer_rank_curves(asked: Asked) -> dict[str, Any]:
-    rank = asked.whole("rank", 0)
-    return asked.of_run(lambda run: _curves(run, rank))
+def answer_rank_curves(query: Query) -> dict[str, Any]:
+    rank = query.whole("rank", 0)
+    return query.of_run(lambda run: _curves(run, rank))
 
 
 def _curves(run: Run, rank: int) -> dict[str, Any]:
@@ -39,14 +38,11 @@ def _curves(run: Run, rank: int) -> dict[str, Any]:
     tags = part.tags.get("scalars", [])
     first = [part.loss_tag] if part.loss_tag is not None else []
     shown = list(dict.fromkeys([*first, *tags]))[:_MOST_TAGS]
-    return {"rank": rank, "curves": [_curve(part, tag) for tag in shown], "all_tags": len(tags)}
-
-
-def _curve(part: Run, tag: str) -> dict[str, Any]:
-    curve = part.scalars(tag)
-    chosen = thinned(curve.values, _MOST_POINTS)
-    values = [as_json(value) for value in curve.values[chosen].tolist()]
-    return {"tag": tag, "steps": curve.steps[chosen].tolist(), "values": values}
+    return {
+        "rank": rank,
+        "curves": [{"tag": tag, **thin_curve(part, tag, _MOST_POINTS)} for tag in shown],
+        "all_tags": len(tags),
+    }
 
 
 # Each rank's own numbers, and where ranks that should be alike are not.
@@ -78,6 +74,7 @@ def ranks_of(run: Run) -> dict[str, Any]:
 def _row(rank: int, part: Run, fact: RankFact | None, whole: str) -> dict[str, Any]:
     around = part.facts.surroundings
     host = around.system.get("host") if around is not None else None
+    loss = part.loss_tag
     return {
         "rank": rank,
         "status": _status(part, whole),
@@ -88,7 +85,8 @@ def _row(rank: int, part: Run, fact: RankFact | None, whole: str) -> dict[str, A
         "step_s": _late_mean(part, STEP_TAG),
         "wait_s": _late_mean(part, WAIT_TAG),
         "memory_bytes": _memory(part),
-        **_loss(part),
+        "loss": last_value(part, loss) if loss is not None else None,
+        "curve": thin_curve(part, loss, _RANK_GRID_MOST_POINTS) if loss is not None else None,
     }
 
 
@@ -111,33 +109,14 @@ def _has(part: Run, tag: str) -> bool:
     return tag in part.tags.get("scalars", [])
 
 
-def _values(part: Run, tag: str) -> NDArray[np.float64]:
-    return part.scalars(tag).values if _has(part, tag) else np.empty(0)
-
-
 def _late_mean(part: Run, tag: str) -> float | str | None:
-    values = _values(part, tag)[-_LATE:]
+    values = part.scalars(tag).values[-_LATE:] if _has(part, tag) else np.empty(0)
     return as_json(float(values.mean())) if len(values) else None
-
-
-def _last(part: Run, tag: str) -> float | str | None:
-    values = _values(part, tag)
-    return as_json(float(values[-1])) if len(values) else None
 
 
 def _memory(part: Run) -> int | None:
     fact = part.last_record(MemoryFact)
     return (fact.device_bytes or fact.resident_bytes) if fact is not None else None
-
-
-def _loss(part: Run) -> dict[str, Any]:
-    tag = part.loss_tag
-    if tag is None:
-        return {"loss": None, "curve": None}
-    curve = part.scalars(tag)
-    chosen = thinned(curve.values, _RANK_GRID_MOST_POINTS)
-    values = [as_json(value) for value in curve.values[chosen].tolist()]
-    return {"loss": _last(part, tag), "curve": {"steps": curve.steps[chosen].tolist(), "values": values}}
 
 
 def _agreement(norms: dict[int, dict[int, float]], common: list[int]) -> dict[str, Any]:

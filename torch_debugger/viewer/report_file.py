@@ -18,7 +18,7 @@ from torch_debugger._version import __version__
 from torch_debugger.log.folders import Found
 from torch_debugger.log.run import Run
 from torch_debugger.system.errors import UsageError
-from torch_debugger.viewer.questions import Asked, File, find_answer, page_file
+from torch_debugger.viewer.questions import File, Query, find_answer, page_file
 from torch_debugger.viewer.report_figures import Markup, element, together
 from torch_debugger.viewer.report_page import still_page, still_several, still_style
 from torch_debugger.viewer.report_questions import (
@@ -46,34 +46,38 @@ class OneFile(NamedTuple):
 
 
 def make_one_file(run: Run) -> OneFile:
-    still = still_page(run)
-    script, page_style = _bundled("page.js"), _bundled("page.css")
-    styles = [_style(text) for text in (page_style, still_style())]
-    room = _MOST_BYTES - sum(map(len, (still, script, *styles)))
-    answers = WrittenAnswers(OneShownRun(run), max(room, _LEAST_FOR_ANSWERS))
-    if script:
+    def fill(answers: WrittenAnswers) -> None:
         answers.add_first(first_questions(run, answers.ask))
         answers.add_further(further_questions(run, answers.ask))
         answers.add_further(finer_curves(run))
-    html = _document(run.name, still, styles, _script(script), answers.to_json())
-    return OneFile(html, answers.left_out, bool(script))
+
+    return _file(run.name, still_page(run), OneShownRun(run), _MOST_BYTES, fill)
 
 
 def make_file_of(runs: Sequence[Run]) -> OneFile:
     """Two runs or more, each with a name of its own; the first two are compared at first sight."""
-    still = still_several(runs)
-    script, page_style = _bundled("page.js"), _bundled("page.css")
-    styles = [_style(text) for text in (page_style, still_style())]
-    most = min(_MOST_BYTES + _MORE_BYTES * (len(runs) - 1), _MOST_BYTES_OF_SEVERAL)
-    room = most - sum(map(len, (still, script, *styles)))
-    answers = WrittenAnswers(ChosenRuns(runs), max(room, _LEAST_FOR_ANSWERS))
-    if script:
+
+    def fill(answers: WrittenAnswers) -> None:
         answers.add_first(shared_questions(runs))
         answers.add_first(each for each in questions_of_each(runs, answers.ask) if each.key not in answers.texts)
         answers.add_further(further_questions_of(runs, answers.ask))
-    title = f"{len(runs)} runs compared"
-    html = _document(title, still, styles, _script(script), answers.to_json())
-    return OneFile(html, answers.left_out, bool(script))
+
+    most = min(_MOST_BYTES + _MORE_BYTES * (len(runs) - 1), _MOST_BYTES_OF_SEVERAL)
+    return _file(f"{len(runs)} runs compared", still_several(runs), ChosenRuns(runs), most, fill)
+
+
+def _file(
+    title: str, still: Markup, shown: ShownRuns, most_bytes: int, fill: Callable[[WrittenAnswers], None]
+) -> OneFile:
+    script, page_style = _bundled("page.js"), _bundled("page.css")
+    styles = [text.replace("\r", "").replace("</", "<\\/") for text in (page_style, still_style())]
+    room = most_bytes - sum(map(len, (still, script, *styles)))
+    answers = WrittenAnswers(shown, max(room, _LEAST_FOR_ANSWERS))
+    if script:
+        fill(answers)
+    # The same program without what would end its element; in a program that stands only in texts.
+    inside = script.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "\\x3C!--")
+    return OneFile(_document(title, still, styles, inside, answers.to_json()), answers.left_out, bool(script))
 
 
 def _document(name: str, still: Markup, styles: list[str], script: str, answers: str) -> str:
@@ -113,23 +117,11 @@ def _hash(text: str) -> str:
 
 def _bundled(name: str) -> str:
     """Empty where the page was not built."""
-    try:
-        found = page_file(name)
-    except FileNotFoundError:
-        return ""
+    found = page_file(name)
     return found.content.decode("utf-8") if found is not None else ""
 
 
-def _script(text: str) -> str:
-    """The same program without what would end its element; in a program that stands only in texts."""
-    return text.replace("\r", "").replace("</script", "<\\/script").replace("<!--", "\\x3C!--")
-
-
-def _style(text: str) -> str:
-    return text.replace("\r", "").replace("</", "<\\/")
-
-
-# A shelf with one run on it that stays as it is: what a report is made from.
+# One run that stays as it is: what a report is made from.
 _Answer = TypeVar("_Answer")
 
 
@@ -150,7 +142,7 @@ class OneShownRun(ShownRuns):
         return {"version": "report", "growing": False}
 
 
-# A shelf with some runs on it that stay as they are: what a report of several runs is made from.
+# Some runs that stay as they are: what a report of several runs is made from.
 class ChosenRuns(ShownRuns):
     """In the order in which they were named."""
 
@@ -188,8 +180,8 @@ _MOST_REFUSED = 20  # answers in a row for which there was no room: then there i
 class WrittenAnswers:
     """JSON by key. `left_out` are the names of questions whose answers did not fit, with how many of each."""
 
-    def __init__(self, shelf: ShownRuns, most_bytes: int) -> None:
-        self._shelf = shelf
+    def __init__(self, shown_runs: ShownRuns, most_bytes: int) -> None:
+        self._shown_runs = shown_runs
         self._known: dict[str, Any] = {}
         self.texts: dict[str, str] = {}
         self.left_out: dict[str, int] = {}
@@ -255,7 +247,7 @@ class WrittenAnswers:
             return None
         try:
             # A file becomes a data: URL, which the page takes for an address.
-            made = answer(Asked(self._shelf, {**question.given, **question.beside}))
+            made = answer(Query(self._shown_runs, {**question.given, **question.beside}))
             if not isinstance(made, File):
                 return made
             kind = made.kind.replace(" ", "")

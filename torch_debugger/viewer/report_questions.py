@@ -44,23 +44,10 @@ def first_questions(run: Run, ask: Ask) -> Iterator[Question]:
     """The frame's, then view by view."""
     yield Question("session")
     yield Question("names")
-    for name in (
-        "about",
-        "verdict",
-        "checked",
-        "facts",
-        "tags",
-        "marks",
-        "timing",
-        "ranks",
-        "layers",
-        "model",
-        "samples",
-    ):
+    for name in ("about", "verdict", "checked", "facts", "tags", "marks", "timing", "ranks"):
         yield _of(run, name)
-    yield _of(run, "data")
-    yield _of(run, "media")
-    yield _of(run, "scalar_charts")
+    for name in ("layers", "model", "samples", "data", "media", "scalar_charts"):
+        yield _of(run, name)
     yield from _pr_curves(run, ask, lambda steps: steps[-1:])
     yield from (Question("explain", {"check": name}) for name in dict.fromkeys(each.name for each in run.findings))
     yield from _curves(run)

@@ -16,16 +16,16 @@ from torch_debugger.log.findings import RESULT_FILE
 from torch_debugger.log.folders import Found
 from torch_debugger.log.run import Run
 from torch_debugger.log.run_facts import Outline, read_outline
-from torch_debugger.viewer.questions import Asked, as_json, read_names, thinned
+from torch_debugger.viewer.questions import Query, as_json, last_value, read_names, thin_curve
 from torch_debugger.viewer.shown_runs import ShownRuns
 
 
-def answer_session(asked: Asked) -> dict[str, Any]:
+def answer_session(query: Query) -> dict[str, Any]:
     return {
-        "runs": len(asked.shelf.names()),
-        "profiles": list(asked.shelf.call_profiles),
-        "traces": len(asked.shelf.traces.files),
-        "edit_token": asked.edit_token,
+        "runs": len(query.shown_runs.names()),
+        "profiles": list(query.shown_runs.call_profiles),
+        "traces": len(query.shown_runs.traces.files),
+        "edit_token": query.edit_token,
         "version": __version__,
     }
 
@@ -36,15 +36,15 @@ def answer_session(asked: Asked) -> dict[str, Any]:
 _MOST = 200
 
 
-def answer_names(asked: Asked) -> dict[str, Any]:
-    words = asked.text("like").lower().split()
-    runs = [name for name in asked.shelf.names() if all(word in name.lower() for word in words)]
+def answer_names(query: Query) -> dict[str, Any]:
+    words = query.text("like").lower().split()
+    runs = [name for name in query.shown_runs.names() if all(word in name.lower() for word in words)]
     return {"runs": runs[:_MOST], "all": len(runs)}
 
 
 # Whether something was written since: told by the files' sizes, without reading them.
-def answer_pulse(asked: Asked) -> dict[str, Any]:
-    return asked.shelf.pulse(asked.text("run"))
+def answer_pulse(query: Query) -> dict[str, Any]:
+    return query.shown_runs.pulse(query.text("run"))
 
 
 # All runs in one table, as far as their result files tell.
@@ -53,8 +53,8 @@ def answer_pulse(asked: Asked) -> dict[str, Any]:
 _WITHIN_S = 0.7
 
 
-def answer_runs(asked: Asked) -> dict[str, Any]:
-    return rows_of(asked.shelf).tell(found_on(asked.shelf), _WITHIN_S, asked.text("since"))._asdict()
+def answer_runs(query: Query) -> dict[str, Any]:
+    return rows_of(query.shown_runs).tell(found_on(query.shown_runs), _WITHIN_S, query.text("since"))._asdict()
 
 
 # Of the runs that are named (`names`, separated by commas, each escaped): what only their logs tell.
@@ -64,28 +64,28 @@ _RUN_DETAILS_WITHIN_S = 0.4
 _MOST_NAMES = 100
 
 
-def answer_run_details(asked: Asked) -> dict[str, Any]:
-    names = read_names(asked.text("names"))[:_MOST_NAMES]
-    told, pending = details_of(asked.shelf).tell(found_on(asked.shelf), names, _RUN_DETAILS_WITHIN_S)
-    return {"runs": told, "pending": pending}
+def answer_run_details(query: Query) -> dict[str, Any]:
+    names = read_names(query.text("names"))[:_MOST_NAMES]
+    details, pending = details_of(query.shown_runs).tell(found_on(query.shown_runs), names, _RUN_DETAILS_WITHIN_S)
+    return {"runs": details, "pending": pending}
 
 
-# What a shelf's table of runs remembers between two questions.
+# What the table of runs remembers between two questions.
 _ROWS: WeakKeyDictionary[ShownRuns, RunRows] = WeakKeyDictionary()
 _DETAILS: WeakKeyDictionary[ShownRuns, RunDetails] = WeakKeyDictionary()
 
 
-def found_on(shelf: ShownRuns) -> dict[str, Found]:
+def found_on(shown_runs: ShownRuns) -> dict[str, Found]:
     """By name, nothing opened: where each run is, when it was last written and how large it is."""
-    return {name: shown.found for name, shown in shelf.all_shown().items()}
+    return {name: shown.found for name, shown in shown_runs.all_shown().items()}
 
 
-def rows_of(shelf: ShownRuns) -> RunRows:
-    return _ROWS.setdefault(shelf, RunRows())
+def rows_of(shown_runs: ShownRuns) -> RunRows:
+    return _ROWS.setdefault(shown_runs, RunRows())
 
 
-def details_of(shelf: ShownRuns) -> RunDetails:
-    return _DETAILS.setdefault(shelf, RunDetails())
+def details_of(shown_runs: ShownRuns) -> RunDetails:
+    return _DETAILS.setdefault(shown_runs, RunDetails())
 
 
 # The table of runs: a line each, told by result files and never by a log: ten thousand are no burden.
@@ -241,6 +241,7 @@ def _details(found: Found, name: str) -> Details:
 
 
 def _of_log(run: Run) -> Details:
+    metrics = [tag for tag in run.tags.get("scalars", []) if not tag.startswith(_OF_THE_LOOP)]
     return {
         "status": run.status,
         "steps": run.steps,
@@ -249,11 +250,11 @@ def _of_log(run: Run) -> Details:
         "hparams": {name: _short(value) for name, value in list(run.hparams.items())[:_MOST_HPARAMS]},
         "seeds": run.facts.seeds,
         "loss_tag": run.loss_tag,
-        "curve": _curve(run, run.loss_tag),
+        "curve": thin_curve(run, run.loss_tag, _MOST_POINTS) if run.loss_tag is not None else None,
         "hparam_metrics": {
             tag: as_json(value) for tag, value in list(run.hparam_metrics.items())[:_MOST_HPARAM_METRICS]
         },
-        "metrics": {tag: _last(run, tag) for tag in _metrics(run)},
+        "metrics": {tag: last_value(run, tag) for tag in metrics[:_MOST_METRICS]},
     }
 
 
@@ -265,25 +266,6 @@ def _judgement(found: Found, name: str) -> Details:
     if verdict is None:
         return {}
     return {"verdict": verdict.name, "severity": verdict.severity, "message": verdict.message[:200]}
-
-
-def _metrics(run: Run) -> list[str]:
-    tags = [tag for tag in run.tags.get("scalars", []) if not tag.startswith(_OF_THE_LOOP)]
-    return tags[:_MOST_METRICS]
-
-
-def _last(run: Run, tag: str) -> float | str | None:
-    values = run.scalars(tag).values
-    return as_json(float(values[-1])) if len(values) else None
-
-
-def _curve(run: Run, tag: str | None) -> dict[str, Any] | None:
-    if tag is None:
-        return None
-    curve = run.scalars(tag)
-    chosen = thinned(curve.values, _MOST_POINTS)
-    values = [as_json(value) for value in curve.values[chosen].tolist()]
-    return {"steps": curve.steps[chosen].tolist(), "values": values}
 
 
 def _short(value: bool | int | float | str) -> bool | int | float | str | None:

@@ -11,8 +11,8 @@ import csv
 import io
 import math
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -21,19 +21,20 @@ from torch_debugger.log.media import PR_CURVES, PrCurve, ScalarCategory, ScalarC
 from torch_debugger.log.run import NotInArchiveError, Run
 from torch_debugger.system.errors import UsageError
 from torch_debugger.viewer.curves import NAMES, Index, choose, curve_to_json, indexes_of, kinds_of, maker_of, pack
-from torch_debugger.viewer.questions import Asked, File, names_in
+from torch_debugger.viewer.questions import File, Query, names_in
 
+_Answer = TypeVar("_Answer")
 _WIDTH = 400
 _WIDEST = 4000
 _MOST_BUCKETS = 200_000  # in one answer: some megabytes
 
 
-def answer_scalars(asked: Asked) -> dict[str, Any]:
-    kind = asked.text("x", "step")
-    found, missing = read_indexes(asked, kind)
-    low, high = bounds(asked)
-    width = min(asked.whole("width", _WIDTH), _WIDEST, _MOST_BUCKETS // max(1, len(found)))
-    log = asked.text("log") == "1"
+def answer_scalars(query: Query) -> dict[str, Any]:
+    kind = query.text("x", "step")
+    found, missing = read_indexes(query, kind)
+    low, high = bounds(query)
+    width = min(query.whole("width", _WIDTH), _WIDEST, _MOST_BUCKETS // max(1, len(found)))
+    log = query.text("log") == "1"
     curves = [
         {"run": run, "tag": tag, **curve_to_json(index, choose(index, low, high, max(2, width), log))}
         for (run, tag), index in found.items()
@@ -41,49 +42,56 @@ def answer_scalars(asked: Asked) -> dict[str, Any]:
     return {"x": kind, "curves": curves, "missing": missing}
 
 
-def bounds(asked: Asked) -> tuple[float, float]:
-    low, high = asked.number("from"), asked.number("to")
+def bounds(query: Query) -> tuple[float, float]:
+    low, high = query.number("from"), query.number("to")
     return -math.inf if low is None else low, math.inf if high is None else high
 
 
-def read_indexes(asked: Asked, kind: str) -> tuple[dict[tuple[str, str], Index], list[str]]:
+def read_indexes(query: Query, kind: str) -> tuple[dict[tuple[str, str], Index], list[str]]:
     """By run and tag; and the runs that are not there any more, or do not know this x."""
-    tags = names_in(asked.text("tags"))
-    runs = names_in(asked.text("runs")) or [asked.text("run")]
+    tags = names_in(query.text("tags"))
     found: dict[tuple[str, str], Index] = {}
     missing: list[str] = []
-    for name in runs:
-        try:
-            indexes = asked.shelf.ask(name, lambda run: indexes_of(run, tags, kind))
-        except UsageError:
-            if len(runs) == 1:
-                raise
+    for name, indexes in _of_each(query, lambda run: indexes_of(run, tags, kind)):
+        if indexes is None:
             missing.append(name)
-            continue
-        found |= {(name, tag): index for tag, index in indexes.items()}
+        else:
+            found |= {(name, tag): index for tag, index in indexes.items()}
     return found, missing
 
 
+def _of_each(query: Query, question: Callable[[Run], _Answer]) -> Iterator[tuple[str, _Answer | None]]:
+    """Of one run, or of several (`runs`); None for one of several that is gone or has no answer."""
+    runs = names_in(query.text("runs")) or [query.text("run")]
+    for name in runs:
+        try:
+            answer = query.shown_runs.ask(name, question)
+        except UsageError:
+            if len(runs) == 1:
+                raise
+            yield name, None
+        else:
+            yield name, answer
+
+
 # The scalars of a run by name, and what can stand below them.
-def answer_tags(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(_tags)
-
-
-def _tags(run: Run) -> dict[str, Any]:
-    return {
-        "tags": run.tags.get("scalars", []),
-        "loss": run.loss_tag,
-        "axes": [{"kind": kind, "name": NAMES[kind]} for kind in kinds_of(run)],
-    }
+def answer_tags(query: Query) -> dict[str, Any]:
+    return query.of_run(
+        lambda run: {
+            "tags": run.tags.get("scalars", []),
+            "loss": run.loss_tag,
+            "axes": [{"kind": kind, "name": NAMES[kind]} for kind in kinds_of(run)],
+        }
+    )
 
 
 # Where in a run something was found: the steps to mark in its curves.
 _MOST = 20
 
 
-def answer_marks(asked: Asked) -> dict[str, Any]:
-    kind = asked.text("x", "step")
-    return asked.of_run(lambda run: {"marks": _marks(run, kind)})
+def answer_marks(query: Query) -> dict[str, Any]:
+    kind = query.text("x", "step")
+    return query.of_run(lambda run: {"marks": _marks(run, kind)})
 
 
 def _marks(run: Run, kind: str) -> list[dict[str, Any]]:
@@ -113,12 +121,12 @@ _AT_ONCE = 100_000
 _HEAD = "step,seconds_since_1970,value\n"
 
 
-def answer_points(asked: Asked) -> File:
-    tag, runs = asked.text("tag"), names_in(asked.text("runs"))
+def answer_points(query: Query) -> File:
+    tag, runs = query.text("tag"), names_in(query.text("runs"))
     if len(runs) > 1:
-        return _table(f"{len(runs)}-runs-{tag}", "".join(_overlaid(asked, runs, tag)))
-    run = runs[0] if runs else asked.text("run")
-    curve = asked.shelf.ask(run, lambda found: found.scalars(tag))
+        return _table(f"{len(runs)}-runs-{tag}", "".join(_overlaid(query, runs, tag)))
+    run = runs[0] if runs else query.text("run")
+    curve = query.shown_runs.ask(run, lambda found: found.scalars(tag))
     return _table(f"{run}-{tag}", "".join([_HEAD, *_rows(curve)]))
 
 
@@ -128,12 +136,12 @@ def _table(title: str, text: str) -> File:
     return File(text.encode(), "text/csv; charset=utf-8", headers)
 
 
-def _overlaid(asked: Asked, runs: list[str], tag: str) -> Iterator[str]:
+def _overlaid(query: Query, runs: list[str], tag: str) -> Iterator[str]:
     """A run that is gone, or does not know the tag, has no rows, as it has no line in the chart."""
     yield f"run,{_HEAD}"
     for run in runs:
         try:
-            curve = asked.shelf.ask(run, lambda found: found.scalars(tag))
+            curve = query.shown_runs.ask(run, lambda found: found.scalars(tag))
         except (UsageError, NotInArchiveError):
             continue
         # Quoted where a table needs it.
@@ -155,18 +163,14 @@ def _rows(curve: Curve, before: str = "") -> Iterator[str]:
 _MOST_LINES = 40  # in a chart: more are a blot
 
 
-def answer_scalar_charts(asked: Asked) -> dict[str, Any]:
-    runs = names_in(asked.text("runs")) or [asked.text("run")]
+def answer_scalar_charts(query: Query) -> dict[str, Any]:
     categories: dict[str, ScalarCategory] = {}
     series: dict[str, dict[str, str]] = {}
     tags: dict[str, None] = {}
-    for name in runs:
-        try:
-            own, charts, scalars = asked.shelf.ask(name, _of_run)
-        except UsageError:
-            if len(runs) == 1:
-                raise
+    for _, layout in _of_each(query, lambda run: (run.scalar_categories, run.series, run.tags.get("scalars", []))):
+        if layout is None:
             continue
+        own, charts, scalars = layout
         for category in own:
             known = categories.setdefault(category.title, category)
             known.charts += [chart for chart in category.charts if chart not in known.charts]
@@ -177,10 +181,6 @@ def answer_scalar_charts(asked: Asked) -> dict[str, Any]:
         "series": [{"tag": tag, "lines": _lines(members)} for tag, members in series.items()],
         "categories": [_category(each, list(tags)) for each in categories.values()],
     }
-
-
-def _of_run(run: Run) -> tuple[list[ScalarCategory], dict[str, dict[str, str]], list[str]]:
-    return run.scalar_categories, run.series, run.tags.get("scalars", [])
 
 
 def _lines(members: dict[str, str]) -> list[dict[str, str]]:
@@ -215,35 +215,24 @@ _MOST_TAGS = 400
 _MOST_POINTS = 500  # of a curve: thresholds are 127 unless somebody wants more
 
 
-def answer_pr_curves(asked: Asked) -> dict[str, Any]:
-    tag, step = asked.text("tag"), asked.whole("step", 0)
-    runs = names_in(asked.text("runs")) or [asked.text("run")]
+def answer_pr_curves(query: Query) -> dict[str, Any]:
+    tag, step = query.text("tag"), query.whole("step", 0)
     if not tag:
-        return {"tags": _pr_curves_tags(asked, runs)}
+        return {"tags": _pr_curves_tags(query)}
     curves: list[dict[str, Any]] = []
     missing: list[str] = []
-    for name in runs:
-        try:
-            found = asked.shelf.ask(name, lambda run: _at(run, tag, step))
-        except UsageError:
-            if len(runs) == 1:
-                raise
+    for name, found in _of_each(query, lambda run: _at(run, tag, step)):
+        if found is None:
             missing.append(name)
-            continue
-        curves += [{"run": name, **_plain(curve)} for curve in found]
+        else:
+            curves += [{"run": name, **_plain(curve)} for curve in found]
     return {"tag": tag, "step": step, "curves": curves, "missing": missing}
 
 
-def _pr_curves_tags(asked: Asked, runs: list[str]) -> list[dict[str, Any]]:
+def _pr_curves_tags(query: Query) -> list[dict[str, Any]]:
     steps: dict[str, set[int]] = {}
-    for name in runs:
-        try:
-            found = asked.shelf.ask(name, lambda run: run.steps_of(PR_CURVES))
-        except UsageError:
-            if len(runs) == 1:
-                raise
-            continue
-        for tag, at in found.items():
+    for _, found in _of_each(query, lambda run: run.steps_of(PR_CURVES)):
+        for tag, at in (found or {}).items():
             steps.setdefault(tag, set()).update(at)
     return [{"tag": tag, "steps": sorted(at)} for tag, at in list(steps.items())[:_MOST_TAGS]]
 

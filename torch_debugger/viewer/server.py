@@ -18,7 +18,7 @@ from werkzeug.exceptions import BadRequest
 
 from torch_debugger.system.errors import DebuggerError, UsageError
 from torch_debugger.viewer.http_server import LOOPBACK, PageServer, RequestGuard
-from torch_debugger.viewer.questions import Asked, File, find_answer, page_file
+from torch_debugger.viewer.questions import File, Query, find_answer, page_file
 from torch_debugger.viewer.shown_runs import ShownRuns, TraceBook
 
 HERE = "127.0.0.1"
@@ -122,22 +122,22 @@ def _served(request: Request, runs: ShownRuns, edit_token: str) -> Response:
     if not name.startswith("ask/"):
         return _file(name or "page.html", request)
     try:
-        told = request.get_json() if request.method == "POST" else None
+        edit = request.get_json() if request.method == "POST" else None
     except BadRequest:
         return _json({"error": "This edit is no JSON."}, 400)
-    if told is not None and not isinstance(told, dict):
+    if edit is not None and not isinstance(edit, dict):
         return _json({"error": "An edit is a JSON object."}, 400)
-    return respond(Asked(runs, request.args.to_dict(), edit_token, told), name.removeprefix("ask/"))
+    return respond(Query(runs, request.args.to_dict(), edit_token, edit), name.removeprefix("ask/"))
 
 
-def respond(asked: Asked, name: str) -> Response:
+def respond(query: Query, name: str) -> Response:
     answer = find_answer(name)
     if answer is None:
         return _json({"error": f"There is no question {name!r}."}, 404)
     try:
-        made = answer(asked)
+        made = answer(query)
     except DebuggerError as error:
-        return _json({"error": str(error)}, 404 if asked.told is None else 409)
+        return _json({"error": str(error)}, 404 if query.edit is None else 409)
     except Exception as error:  # told on the page, where it is seen
         text = f"torch-debugger could not read this run ({type(error).__name__}: {error})."
         return _json({"error": text}, 500)

@@ -43,13 +43,13 @@ class DebuggerTab(base_plugin.TBPlugin):  # type: ignore[misc]
     def __init__(self, context: Any) -> None:
         self._logdir = getattr(context, "logdir", None) or ""
         self._spec = getattr(getattr(context, "flags", None), "logdir_spec", None) or ""
-        self._shelf: ShownRuns | None = None
+        self._shown_runs: ShownRuns | None = None
 
     def get_plugin_apps(self) -> dict[str, Callable[..., Any]]:
         return {f"{_ASK}*": _serving(self._answer)} | {f"/{name}": _serving(_file) for name in _FILES}
 
     def is_active(self) -> bool:
-        return bool(self.shelf.names())
+        return bool(self.shown_runs.names())
 
     def data_plugin_names(self) -> tuple[str, ...]:
         """None: TensorBoard's own reader need not tell us what there is."""
@@ -59,20 +59,19 @@ class DebuggerTab(base_plugin.TBPlugin):  # type: ignore[misc]
         return base_plugin.FrontendMetadata(es_module_path="/page.js", tab_name="Debugger")
 
     @property
-    def shelf(self) -> ShownRuns:
-        from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
-        from torch_debugger.viewer.shown_runs import folders_of
+    def shown_runs(self) -> ShownRuns:
+        from torch_debugger.viewer.shown_runs import ShownRuns, folders_of
 
-        if self._shelf is None:
-            self._shelf = RunShelf(folders_of(self._logdir, self._spec))
-        return self._shelf
+        if self._shown_runs is None:
+            self._shown_runs = ShownRuns(folders_of(self._logdir, self._spec))
+        return self._shown_runs
 
     def _answer(self, request: Request) -> Response:
         """Without the token that an edit needs: in TensorBoard nothing is renamed or deleted."""
-        from torch_debugger.viewer.questions import Asked
+        from torch_debugger.viewer.questions import Query
         from torch_debugger.viewer.server import respond
 
-        return respond(Asked(self.shelf, request.args.to_dict()), request.path.rpartition(_ASK)[2])
+        return respond(Query(self.shown_runs, request.args.to_dict()), request.path.rpartition(_ASK)[2])
 
 
 def _file(request: Request) -> Response:

@@ -43,11 +43,11 @@ from torch_debugger.records.performance import (
 from torch_debugger.report.profile import opening
 from torch_debugger.report.sentences import peak_sentence
 from torch_debugger.report.text import shown_path
-from torch_debugger.viewer.questions import Asked, as_json
+from torch_debugger.viewer.questions import Query, as_json
 
 
-def answer_timing(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(timing_of)
+def answer_timing(query: Query) -> dict[str, Any]:
+    return query.of_run(timing_of)
 
 
 # How long the steps of a run took, as far as its log tells: whole steps, and the wait for data within them.
@@ -161,8 +161,7 @@ def _close_looks(run: Run) -> set[int]:
 
 def _evaluations(run: Run) -> set[int]:
     """The steps in which a whole pass over a loader called a model and updated nothing."""
-    passes = (each for each in run.records(PassFact) if isinstance(each, PassFact))
-    return {each.step for each in passes if each.calls and not each.updates and not each.backwards}
+    return {each.step for each in run.records(PassFact) if each.calls and not each.updates and not each.backwards}
 
 
 def _cost(run: Run) -> dict[str, Any] | None:
@@ -178,20 +177,20 @@ def _cost(run: Run) -> dict[str, Any] | None:
 
 
 def _memory(run: Run) -> dict[str, Any] | None:
-    facts = [record for record in run.records(MemoryFact) if isinstance(record, MemoryFact)]
+    facts = list(run.records(MemoryFact))
     if not facts:
         return traced_memory(run)
     chosen = facts[:: -max(1, len(facts) // _MOST_MEMORY)][::-1]
     categories = {"process": [fact.resident_bytes for fact in chosen]}
     if any(fact.device_bytes for fact in chosen):
         categories["accelerator"] = [fact.device_bytes for fact in chosen]
-    return {"steps": [fact.step for fact in chosen], "categories": categories, "peak": _peak(facts)}
-
-
-def _peak(facts: list[MemoryFact]) -> dict[str, int]:
     return {
-        "process": max(fact.peak_bytes for fact in facts),
-        "accelerator": max(fact.device_peak_bytes for fact in facts),
+        "steps": [fact.step for fact in chosen],
+        "categories": categories,
+        "peak": {
+            "process": max(fact.peak_bytes for fact in facts),
+            "accelerator": max(fact.device_peak_bytes for fact in facts),
+        },
     }
 
 
@@ -241,7 +240,7 @@ def modules_of(run: Run) -> dict[str, Any] | None:
 
 
 def _last(run: Run) -> ProfileFact | None:
-    facts = [record for record in run.records(ProfileFact) if isinstance(record, ProfileFact)]
+    facts = list(run.records(ProfileFact))
     return facts[-1] if facts else None
 
 
@@ -340,7 +339,7 @@ class _Part:
 
 def sampled_of(run: Run) -> list[dict[str, Any]]:
     """Of each thread or worker the last that was told; the training's first."""
-    last = {each.who: each for each in run.records(SampledStacks) if isinstance(each, SampledStacks)}
+    last = {each.who: each for each in run.records(SampledStacks)}
     folder = run.facts.run.folder if run.facts.run else None
     order = sorted(last.values(), key=lambda each: (each.who != "training", _number(each.who), each.who))
     return [_told(each, folder) for each in order if each.nodes]
@@ -453,7 +452,7 @@ def _categories(looks: list[MemoryLook], most: int) -> dict[str, list[int]]:
 
 # Memory over the time of a profiler's trace, in the form in which the page shows memory over steps.
 def traced_memory(run: Run) -> dict[str, Any] | None:
-    found = [record for record in run.records(TracedMemory) if isinstance(record, TracedMemory)]
+    found = list(run.records(TracedMemory))
     if not found or not found[-1].moments_ms:
         return None
     last = found[-1]

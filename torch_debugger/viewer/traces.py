@@ -16,22 +16,22 @@ from torch_debugger.report.profile import opening
 from torch_debugger.report.trace import difference
 from torch_debugger.system.errors import UsageError
 from torch_debugger.viewer import read_cprofile as unmarshalling
-from torch_debugger.viewer.questions import Asked
+from torch_debugger.viewer.questions import Query
 from torch_debugger.viewer.timing import modules_of_fact, profile_of_fact
 
 
-def answer_traces(asked: Asked) -> dict[str, Any]:
-    return {"traces": asked.shelf.traces.listed()}
+def answer_traces(query: Query) -> dict[str, Any]:
+    return {"traces": query.shown_runs.traces.listed()}
 
 
 # One trace of torch.profiler: its steps, advice, operators, kernels, memory, ranks and Python stacks.
 _MOST_STEPS = 200
 
 
-def answer_trace(asked: Asked) -> dict[str, Any]:
-    trace = asked.shelf.traces.find(asked.text("trace"))
+def answer_trace(query: Query) -> dict[str, Any]:
+    trace = query.shown_runs.traces.find(query.text("trace"))
     report = trace.report
-    part = asked.text("part", "overview")
+    part = query.text("part", "overview")
     if part in _PARTS:
         return _PARTS[part](report)
     advice = [finding_to_json(each, os.getcwd(), None) for each in trace.findings]
@@ -90,19 +90,19 @@ _PARTS = {"operators": _operators, "kernels": _kernels, "memory": _memory, "stac
 _MOST = 300
 
 
-def answer_trace_difference(asked: Asked) -> dict[str, Any]:
-    book = asked.shelf.traces
-    before, after = book.find(asked.text("before")), book.find(asked.text("after"))
+def answer_trace_difference(query: Query) -> dict[str, Any]:
+    book = query.shown_runs.traces
+    before, after = book.find(query.text("before")), book.find(query.text("after"))
     found = difference(before.report, after.report)
     plain = dataclasses.asdict(found)
     return plain | {"ops": plain["ops"][:_MOST], "kernels": plain["kernels"][:_MOST]}
 
 
 # The traces of a distributed training side by side: what each rank computed and communicated in a step.
-def answer_trace_ranks(asked: Asked) -> dict[str, Any]:
+def answer_trace_ranks(query: Query) -> dict[str, Any]:
     """Of all traces that say the same number of ranks as this one, one for each rank: the first, the newest."""
-    book = asked.shelf.traces
-    chosen = book.find(asked.text("trace")).report
+    book = query.shown_runs.traces
+    chosen = book.find(query.text("trace")).report
     found = {chosen.rank.rank: chosen}
     for name in book.files:
         trace = book.opened().get(name)
@@ -124,22 +124,22 @@ def answer_trace_ranks(asked: Asked) -> dict[str, Any]:
 _PIXELS = 1500
 
 
-def answer_trace_timeline(asked: Asked) -> dict[str, Any]:
-    timeline = asked.shelf.traces.find(asked.text("trace")).timeline
-    python = asked.text("python") == "1"
-    words = asked.text("find")
+def answer_trace_timeline(query: Query) -> dict[str, Any]:
+    timeline = query.shown_runs.traces.find(query.text("trace")).timeline
+    python = query.text("python") == "1"
+    words = query.text("find")
     if words:
-        return {"found": timeline.find(words, asked.number("after", 0.0) or 0.0, python=python)}
-    until = asked.number("to", timeline.took_s) or timeline.took_s
-    return timeline.window(asked.number("from", 0.0) or 0.0, until, asked.whole("width", _PIXELS), python=python)
+        return {"found": timeline.find(words, query.number("after", 0.0) or 0.0, python=python)}
+    until = query.number("to", timeline.took_s) or timeline.took_s
+    return timeline.window(query.number("from", 0.0) or 0.0, until, query.whole("width", _PIXELS), python=python)
 
 
 # A profile of Python's own cProfile: its functions, their numbers, and who called whom.
-def answer_calls(asked: Asked) -> dict[str, Any]:
-    name = asked.text("profile")
-    if name not in asked.shelf.call_profiles:
+def answer_calls(query: Query) -> dict[str, Any]:
+    name = query.text("profile")
+    if name not in query.shown_runs.call_profiles:
         raise UsageError(f"There is no profile {name!r} among what is shown.")
-    return {"file": name, **asked.shelf.call_profiles[name]}
+    return {"file": name, **query.shown_runs.call_profiles[name]}
 
 
 # A file of cProfile's read by a process of its own, and a sentence where that cannot be done.

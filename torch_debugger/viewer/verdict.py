@@ -36,13 +36,13 @@ from torch_debugger.report.result import NO_SIGN_OF_TORCH, Chapter, Losses, RunD
 from torch_debugger.report.sentences import cost_sentence, one_of, run_sentence, unseen, without_a_step
 from torch_debugger.report.text import diff_lines, excerpt_of, one_line, printable, shown_path
 from torch_debugger.system.redaction import redact_record
-from torch_debugger.viewer.questions import Asked, as_json, thinned
+from torch_debugger.viewer.questions import Query, thin_curve
 
 _MOST_CHAPTERS = 100
 
 
-def answer_verdict(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(verdict)
+def answer_verdict(query: Query) -> dict[str, Any]:
+    return query.of_run(verdict)
 
 
 def verdict(run: Run) -> dict[str, Any]:
@@ -59,7 +59,7 @@ def verdict(run: Run) -> dict[str, Any]:
         "chapters": [chapter_to_json(chapter, code) for chapter in shown],
         "more_chapters": len(chapters) - len(shown),
         "crash": told_crash(run, code),
-        "loss": thin_curve(run, run.loss_tag) if run.loss_tag else None,
+        "loss": _loss(run, run.loss_tag) if run.loss_tag else None,
     }
 
 
@@ -75,14 +75,14 @@ def _without_a_step(run: Run) -> dict[str, str] | None:
 _MOST = 50
 
 
-def answer_checked(asked: Asked) -> dict[str, Any]:
-    return asked.of_run(checked)
+def answer_checked(query: Query) -> dict[str, Any]:
+    return query.of_run(checked)
 
 
 def checked(run: Run) -> dict[str, Any]:
     kinds = run.record_kinds | ({Scalars.__name__} if run.tags.get("scalars") else set())
     cost = run.last_record(CostFact)
-    notices = [each.text for each in run.records(Notice) if isinstance(each, Notice)]
+    notices = [each.text for each in run.records(Notice)]
     return {
         "families": [row for name in FAMILIES if (row := _family(name, kinds))["checks"]],
         "unseen": _faults(run)[:_MOST],
@@ -102,13 +102,12 @@ def _had_something(check: type[Check], kinds: set[str]) -> bool:
 
 
 def _faults(run: Run) -> list[str]:
-    faults = [each for each in run.records(ProbeFault) if isinstance(each, ProbeFault)]
-    return list(dict.fromkeys(map(unseen, faults)))
+    return list(dict.fromkeys(map(unseen, run.records(ProbeFault))))
 
 
 # What `torch-debugger explain` says of a check, by its name or id.
-def answer_explain(asked: Asked) -> dict[str, Any]:
-    text = page(find_check(asked.text("check")))
+def answer_explain(query: Query) -> dict[str, Any]:
+    text = page(find_check(query.text("check")))
     return {"summary": text.summary, "sections": text.sections}
 
 
@@ -120,7 +119,7 @@ _LONGEST_TRACEBACK = 20_000  # characters
 
 def told_crash(run: Run, code: KeptCode) -> dict[str, Any] | None:
     """The one that ended the run, if one did."""
-    crashes = [each for each in run.records(CrashFact) if isinstance(each, CrashFact)]
+    crashes = list(run.records(CrashFact))
     if not crashes or run.status != "crashed":
         return None
     crash = crashes[-1]
@@ -316,13 +315,5 @@ def _losses(run: Run) -> Losses | None:
     return Losses(points[0], points[1], known)
 
 
-# One curve with as many points as a small picture shows.
-def thin_curve(run: Run, tag: str) -> dict[str, Any]:
-    curve = run.scalars(tag)
-    chosen = thinned(curve.values)
-    return {
-        "tag": tag,
-        "steps": curve.steps[chosen].tolist(),
-        "values": [as_json(value) for value in curve.values[chosen].tolist()],
-        "all_points": len(curve.values),
-    }
+def _loss(run: Run, tag: str) -> dict[str, Any]:
+    return {"tag": tag, **thin_curve(run, tag), "all_points": len(run.scalars(tag))}

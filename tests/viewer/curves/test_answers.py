@@ -15,8 +15,8 @@ import pytest
 from torch_debugger.log.writer import LogWriter
 from torch_debugger.records import BatchLook, HparamsFact, LoaderFact, Place, RunFact, Scalars
 from torch_debugger.system.errors import DebuggerError
-from torch_debugger.viewer.questions import Asked, File, find_answer
-from torch_debugger.viewer.shown_runs import ShownRuns as RunShelf
+from torch_debugger.viewer.questions import File, Query, find_answer
+from torch_debugger.viewer.shown_runs import ShownRuns
 
 STARTED = 1.7e9
 
@@ -35,7 +35,7 @@ def write(folder: Path, curves: dict[str, list[float]], *records: Any) -> None:
 def ask(root: Path, question: str, **given: str) -> Any:
     answer = find_answer(question)
     assert answer is not None
-    return answer(Asked(RunShelf({"": str(root)}), given))
+    return answer(Query(ShownRuns({"": str(root)}), given))
 
 
 def unpack(packed: dict[str, str]) -> np.ndarray[Any, Any]:
