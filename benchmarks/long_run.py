@@ -183,7 +183,7 @@ def main() -> None:
         return
     from torch_debugger.settings import parse_size
 
-    limit_bytes = parse_size(arguments.limit)
+    limit_bytes = parse_size("--limit", arguments.limit)
     with tempfile.TemporaryDirectory() as root:
         script = Path(root, "train.py")
         script.write_text(SCRIPT)

@@ -27,9 +27,12 @@ def _be_the_script(script: Path) -> None:
         torch.set_num_threads(1)
         deep_steps = 11 if script.stem.startswith("deep ") else 3
         log_dir = str(script.with_suffix(""))
-        settings = Settings(log_dir=log_dir, rehearse=False, budget=10.0, deep_steps=deep_steps)
+        checks = ("missing-zero-grad",)
+        settings = Settings(
+            log_dir=log_dir, rehearse=False, budget=10.0, deep_steps=deep_steps, only=checks, quiet=True
+        )
         os.chdir(script.parent)
-        _, code = run_in_process(script.name, (), settings, only=("missing-zero-grad",), quiet=True)
+        _, code = run_in_process(script.name, (), settings)
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

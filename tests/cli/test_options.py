@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import argparse
+import dataclasses
 import sys
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 
 from tests.cli.conftest import Write, run_really, run_watched
 from torch_debugger.cli import main
-from torch_debugger.runner.options import RunOptions, add_run_options
+from torch_debugger.runner.options import add_script_options, read_run, settings_of_child
 from torch_debugger.runner.script import Program
+from torch_debugger.settings import Settings
 
 
 def refused(capfd: pytest.CaptureFixture[str], *words: str) -> str:
@@ -93,10 +96,8 @@ def test_everything_after_the_script_is_the_script_s(write: Write) -> None:
 
 
 def test_options_are_read(script: str) -> None:
-    import argparse
-
     parser = argparse.ArgumentParser()
-    add_run_options(parser)
+    add_script_options(parser, "run")
     words = [
         "--only",
         "a, b",
@@ -111,12 +112,35 @@ def test_options_are_read(script: str) -> None:
         "1KiB",
         "--no-log",
     ]
-    options = RunOptions.read(parser.parse_args([*words, "-m", "package.module", "--max-steps", "9"]))
-    assert options.only == ("a", "b", "TD1")
-    assert options.program == Program("package.module", ("--max-steps", "9"), module=True)
-    settings = options.settings("log")  # nine tenths of the log: the rest is the parent's
-    assert (settings.budget, settings.max_steps, settings.log_limit_bytes) == (0.05, 7, 921)
-    assert settings.deep_steps == 40
+    program, settings = read_run(parser.parse_args([*words, "-m", "package.module", "--max-steps", "9"]))
+    assert settings.only == ("a", "b", "TD1")
+    assert program == Program("package.module", ("--max-steps", "9"), module=True)
+    child = settings_of_child(settings, "log")  # nine tenths of the log: the rest is the parent's
+    assert (child.budget, child.max_steps, child.log_limit_bytes) == (0.05, 7, 921)
+    assert child.deep_steps == 40
+    travelled = Settings.from_json(child.to_json())
+    assert travelled == dataclasses.replace(child, keep_log=True, only=())  # what the parent alone needs stays there
+
+
+@pytest.mark.parametrize(
+    ("words", "name", "value"),
+    [
+        (["--profile-steps", "7", "--profile"], "profile_steps", 7),
+        (["--profile"], "profile_steps", 5),
+        (["--no-watchdog", "--on-hang", "abort"], "on_hang", "off"),
+        ([], "on_hang", "dump"),
+        (["--view-port", "8000", "--view"], "view_port", 8000),
+        (["--view"], "view_port", 0),
+        ([], "view_port", None),
+        (["--json", "out.json"], "json_file", "{here}/out.json"),
+        (["--hang-timeout", "5m"], "hang_timeout_s", 300.0),
+    ],
+)
+def test_settings_by_options(words: list[str], name: str, value: object, script: str, tmp_path: Path) -> None:
+    parser = argparse.ArgumentParser()
+    add_script_options(parser, "run")
+    _, settings = read_run(parser.parse_args([*words, script]))
+    assert getattr(settings, name) == (value.format(here=tmp_path) if isinstance(value, str) else value)
 
 
 LOADS_LITTLE = """

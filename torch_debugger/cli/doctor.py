@@ -7,7 +7,8 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from torch_debugger.runner.options import RunOptions, read_program
+from torch_debugger.runner.options import OF_TRIALS, add_script_options, read_program
+from torch_debugger.settings import Settings
 from torch_debugger.system.errors import DebuggerError
 from torch_debugger.system.program import say
 
@@ -22,12 +23,9 @@ _FAILED = 1
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    parser.usage = "torch-debugger doctor [options] (script.py | -m package.module) [arguments of the script ...]"
-    add("--out", metavar="FOLDER", default=".", help="where the picture of learning rates goes (default: here)")
-    add("--minimal", metavar="FILE.py", help="write the minimal case there: this model, one sample, one step")
-    add("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
-    add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
+    picture = "where the picture of learning rates goes (default: here)"
+    parser.add_argument("--out", metavar="FOLDER", default=".", help=picture)
+    add_script_options(parser, "doctor")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,21 +35,14 @@ def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.runner.parent import run_in_child
     from torch_debugger.runner.status import TrialBar, TrialLines
 
-    options, out = _options(arguments), _folder(arguments.out)
-    with open_log_folder(None, options.program.target, keep=False) as folder, interrupts_left_to_child():
+    program = read_program(arguments.program, arguments.module, "doctor")
+    settings = Settings.read(arguments, preflight=True, **OF_TRIALS)
+    out = _folder(arguments.out)
+    with open_log_folder(None, program.target, keep=False) as folder, interrupts_left_to_child():
         display = TrialBar(_STDERR) if os.isatty(_STDERR) else TrialLines(_STDERR)
-        result, status = run_in_child(options, RanksJudge(), folder, display)
+        result, status = run_in_child(program, settings, RanksJudge(), folder, display)
         code = exit_code_of(status)
     return _conclude(result, code, out)
-
-
-def _options(arguments: argparse.Namespace) -> RunOptions:
-    return RunOptions(
-        program=read_program(arguments.program, arguments.module, NAME), log_dir=None, keep_log=False,
-        log_limit_bytes=10**8, json_file=None, budget=1.0, max_steps=None, fail_on=None, only=(), ignore=(),
-        quiet=False, live=False, in_process=False, preflight=True,
-        minimal=os.path.abspath(arguments.minimal) if arguments.minimal else "",
-    )  # fmt: skip
 
 
 def _folder(chosen: str) -> Path:

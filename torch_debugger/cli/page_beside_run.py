@@ -18,10 +18,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
+from torch_debugger.runner.options import log_url
 from torch_debugger.runner.status import write_line
 
 if TYPE_CHECKING:
-    from torch_debugger.runner.options import RunOptions
+    from torch_debugger.settings import Settings
     from torch_debugger.viewer.http_server import PageServer
 
 
@@ -36,24 +37,24 @@ _START = "import sys; sys.path.append(sys.path.pop(0)); from torch_debugger.cli.
 class PageBeside:
     """Nothing at all unless the page was asked for."""
 
-    def __init__(self, options: RunOptions, folder: str) -> None:
-        self._options = options
+    def __init__(self, settings: Settings, folder: str) -> None:
+        self._settings = settings
         self._folder = folder
         self._address = ""
         self._process: subprocess.Popen[bytes] | None = None
 
     def __enter__(self) -> PageBeside:
-        if self._options.view:
-            self._start()
+        if self._settings.view_port is not None:
+            self._start(self._settings.view_port)
             write_line(_STDERR, f"the page is at {self._address}")
             threading.Thread(target=self._open, daemon=True).start()
         return self
 
-    def _start(self) -> None:
+    def _start(self, port: int) -> None:
         from torch_debugger.viewer.server import HERE, address, listen
 
-        name, folders = _shown(self._folder, alone=self._options.log_dir is not None or not self._stays_there())
-        with listen(HERE, self._options.view_port, "--view-port") as listening:
+        name, folders = _shown(self._folder, alone=self._settings.log_dir is not None or not self._stays_there())
+        with listen(HERE, port, "--view-port") as listening:
             port = listening.getsockname()[1]
             self._address = f"{address(HERE, port)}#/verdict?run={quote(name, safe='')}"
             self._process = subprocess.Popen(
@@ -83,7 +84,7 @@ class PageBeside:
             self._process.wait()
 
     def _stays_there(self) -> bool:
-        return self._options.keep_log and self._options.log_url is None
+        return self._settings.keep_log and log_url(self._settings) is None
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 
 from torch_debugger.cli.run import run as run_watched
-from torch_debugger.runner.options import add_run_options
+from torch_debugger.runner.options import add_script_options
 from torch_debugger.system.errors import UsageError
 
 NAME = "profile"
@@ -15,8 +15,7 @@ _STEPS = 10
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_run_options(parser)
-    parser.usage = parser.usage and parser.usage.replace("torch-debugger run", "torch-debugger profile")
+    add_script_options(parser, "profile")
     parser.add_argument(
         "--read",
         metavar="PATH",

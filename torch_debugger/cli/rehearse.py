@@ -8,7 +8,8 @@ import json
 import os
 from typing import TYPE_CHECKING
 
-from torch_debugger.runner.options import RunOptions, read_count, read_program
+from torch_debugger.runner.options import OF_TRIALS, add_script_options, read_program
+from torch_debugger.settings import Settings
 from torch_debugger.system.errors import DebuggerError, UsageError
 from torch_debugger.system.program import say
 
@@ -25,26 +26,11 @@ _PARTS = ("tensors of two devices", "memory of two training steps", "the largest
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add = parser.add_argument
-    parser.usage = "torch-debugger rehearse [options] (script.py | -m package.module) [arguments of the script ...]"
+    add_script_options(parser, "rehearse")
     parser.epilog = (
         "The script runs up to the end of its first training step. Exit code: 0 if the step fits and has no "
         "device bug, 1 if not; where the script came to no step, its own if that is not 0, else 1."
     )
-    add(
-        "--gpu-memory",
-        metavar="SIZE",
-        help="memory of the GPU: 24GB, 80GiB, or a name such as h100, a100, 4090, t4",
-    )
-    add("--batch", metavar="N", help="rehearse with a batch of N samples (default: the script's own)")
-    add(
-        "--dtype",
-        choices=("bf16", "fp16", "fp32"),
-        help="under autocast to this dtype (default: as the script has it)",
-    )
-    add("--json", metavar="FILE", help="write the result there as JSON")
-    add("-m", dest="module", action="store_true", help="the next word is a module, as in python -m")
-    add("program", nargs=argparse.REMAINDER, help=argparse.SUPPRESS)
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -54,30 +40,24 @@ def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.runner.parent import run_in_child
     from torch_debugger.runner.status import TrialBar, TrialLines
 
-    options = _options(arguments)
-    with open_log_folder(None, options.program.target, keep=False) as folder, interrupts_left_to_child():
+    program = read_program(arguments.program, arguments.module, "rehearse")
+    settings = Settings.read(arguments, step_rehearsal=True, **OF_TRIALS)
+    _require_gpu(settings.rehearsed_gpu)
+    with open_log_folder(None, program.target, keep=False) as folder, interrupts_left_to_child():
         display = (TrialBar if os.isatty(_STDERR) else TrialLines)(_STDERR, _PARTS, "rehearsal")
-        result, status = run_in_child(options, RanksJudge(), folder, display)
+        result, status = run_in_child(program, settings, RanksJudge(), folder, display)
         code = exit_code_of(status)
-    return _conclude(result, code, options.json_file)
+    return _conclude(result, code, settings.json_file)
 
 
-def _options(arguments: argparse.Namespace) -> RunOptions:
-    return RunOptions(
-        program=read_program(arguments.program, arguments.module, NAME), log_dir=None, keep_log=False,
-        log_limit_bytes=10**8, json_file=arguments.json and os.path.abspath(arguments.json), budget=1.0,
-        max_steps=None, fail_on=None, only=(), ignore=(), quiet=False, live=False, in_process=False,
-        step_rehearsal=True, rehearsed_gpu=_gpu(arguments.gpu_memory), rehearsed_dtype=arguments.dtype or "",
-        rehearsed_batch=read_count("--batch", arguments.batch) or 0,
-    )  # fmt: skip
-
-
-def _gpu(text: str | None) -> str:
-    """As it is, once it is understood: better now than after the script's first step."""
+def _require_gpu(text: str) -> None:
+    """That it is understood: better now than after the script's first step."""
+    if not text:
+        return
     from torch_debugger.records.units import gpu_bytes
 
     try:
-        return text if text and gpu_bytes(text) else ""
+        gpu_bytes(text)
     except ValueError as error:
         raise UsageError(f"--gpu-memory: {error}") from None
 

@@ -8,7 +8,7 @@ import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from torch_debugger.runner.options import RunOptions, add_run_options
+from torch_debugger.runner.options import add_script_options, log_url, read_run, settings_of_child
 from torch_debugger.system.program import say
 
 if TYPE_CHECKING:
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from torch_debugger.report.result import RunResult
     from torch_debugger.runner.parent import RunningTrackers
     from torch_debugger.runner.rank_parents import RankLaunch
+    from torch_debugger.runner.script import Program
+    from torch_debugger.settings import Settings
+
 
 NAME = "run"
 HELP = "Run a training script unchanged, and say what is wrong with it."
@@ -24,7 +27,7 @@ _STDERR = 2
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    add_run_options(parser)
+    add_script_options(parser, "run")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -35,27 +38,27 @@ def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.runner.parent import RunningTrackers as Couriers
     from torch_debugger.runner.rank_parents import rank_launch
 
-    options = RunOptions.read(arguments)
-    judge = RanksJudge(options.only, options.ignore)  # complains about names it does not know
-    if options.json_file is not None:
-        require_writable(options.json_file)
-    if not options.in_process and not _can_watch():
-        run_instead_of_us(options.program)
-    launch = None if options.in_process else rank_launch()
-    if options.keep_log and options.log_dir is None:
+    program, settings = read_run(arguments)
+    judge = RanksJudge(settings.only, settings.ignore)  # complains about names it does not know
+    if settings.json_file is not None:
+        require_writable(settings.json_file)
+    if not settings.in_process and not _can_watch():
+        run_instead_of_us(program)
+    launch = None if settings.in_process else rank_launch()
+    if settings.keep_log and settings.log_dir is None:
         is_first = launch is None or launch.is_first
-        options = dataclasses.replace(options, keep_log=can_keep_logs_here(say_so=is_first))
+        settings = dataclasses.replace(settings, keep_log=can_keep_logs_here(say_so=is_first))
     if launch is not None:
-        return _run_rank(options, judge, launch)
+        return _run_rank(program, settings, judge, launch)
     with (
-        open_log_folder(options.log_dir, options.program.target, keep=options.keep_log) as folder,
-        Couriers(options, folder) as couriers,
-        PageBeside(options, folder) as page,
+        open_log_folder(settings.log_dir, program.target, keep=settings.keep_log) as folder,
+        Couriers(program, settings, folder) as couriers,
+        PageBeside(settings, folder) as page,
     ):
-        if options.in_process:
-            status = _conclude(options, folder, couriers, *_run_here(options, folder))
+        if settings.in_process:
+            status = _conclude(settings, folder, couriers, *_run_here(program, settings, folder))
         else:
-            status = _run_apart(options, judge, folder, couriers)
+            status = _run_apart(program, settings, judge, folder, couriers)
         page.stay()
     return end_like(status)
 
@@ -73,33 +76,38 @@ def _can_watch() -> bool:
     return True
 
 
-def _run_rank(options: RunOptions, judge: RanksJudge, launch: RankLaunch) -> int:
+def _run_rank(program: Program, settings: Settings, judge: RanksJudge, launch: RankLaunch) -> int:
     from torch_debugger.cli.page_beside_run import PageBeside
     from torch_debugger.runner.outputs import end_like
     from torch_debugger.runner.parent import RunningTrackers as Couriers
     from torch_debugger.runner.rank_parents import open_shared_folder, run_other_rank
 
-    log_dir, script = options.log_dir, options.program.target
-    with open_shared_folder(launch, log_dir, script, keep=options.keep_log) as folder:
+    log_dir, script = settings.log_dir, program.target
+    with open_shared_folder(launch, log_dir, script, keep=settings.keep_log) as folder:
         if launch.is_first:
-            with Couriers(options, folder) as couriers, PageBeside(options, folder):
-                status = _run_apart(options, judge, folder, couriers, launch)
+            with Couriers(program, settings, folder) as couriers, PageBeside(settings, folder):
+                status = _run_apart(program, settings, judge, folder, couriers, launch)
         else:
-            status = run_other_rank(options, launch, folder)
-            _attempt(lambda: _stand_in(options, judge, launch, folder))
+            status = run_other_rank(program, settings, launch, folder)
+            _attempt(lambda: _stand_in(program, settings, judge, launch, folder))
     return end_like(status)
 
 
-def _stand_in(options: RunOptions, judge: RanksJudge, launch: RankLaunch, folder: str) -> None:
+def _stand_in(program: Program, settings: Settings, judge: RanksJudge, launch: RankLaunch, folder: str) -> None:
     from torch_debugger.runner.rank_parents import report_of, stands_in
 
     if stands_in(launch, folder):
-        log = folder if options.keep_log else None
-        _show(options, folder, report_of(judge, launch, folder, options.program.target, log))
+        log = folder if settings.keep_log else None
+        _show(settings, folder, report_of(judge, launch, folder, program.target, log))
 
 
 def _run_apart(
-    options: RunOptions, judge: RanksJudge, folder: str, couriers: RunningTrackers, launch: RankLaunch | None = None
+    program: Program,
+    settings: Settings,
+    judge: RanksJudge,
+    folder: str,
+    couriers: RunningTrackers,
+    launch: RankLaunch | None = None,
 ) -> int:
     """The exit status: -n when signal n ended the script."""
     from torch_debugger.runner.child_process import interrupts_left_to_child
@@ -111,51 +119,48 @@ def _run_apart(
 
     def report_early(result: RunResult) -> None:
         early.append(result)
-        _show(options, folder, result)
+        _show(settings, folder, result)
 
     speak = report_early if launch is not None else None
     with interrupts_left_to_child():
-        result, status = run_in_child(options, judge, folder, None, couriers, launch, speak)
+        result, status = run_in_child(program, settings, judge, folder, None, couriers, launch, speak)
         if early:  # said already: what came since is in the files
             result = dataclasses.replace(result, told=result.findings)
-            options = dataclasses.replace(options, quiet=True)
-        return _conclude(options, folder, couriers, result, status)
+            settings = dataclasses.replace(settings, quiet=True)
+        return _conclude(settings, folder, couriers, result, status)
 
 
-def _run_here(options: RunOptions, folder: str) -> tuple[RunResult, int]:
+def _run_here(program: Program, settings: Settings, folder: str) -> tuple[RunResult, int]:
     from torch_debugger.runner.in_process import run_in_process
     from torch_debugger.runner.status import PlainStatus, Silence
 
-    display = Silence() if options.quiet else PlainStatus(_STDERR, 0.0)
-    needs_log = options.keep_log or options.trackers  # a courier follows a log, also one that is not kept
+    display = Silence() if settings.quiet else PlainStatus(_STDERR, 0.0)
+    needs_log = settings.keep_log or settings.trackers  # a courier follows a log, also one that is not kept
     result, code = run_in_process(
-        options.program.target,
-        options.program.arguments,
-        options.settings(folder if needs_log else None),
-        module=options.program.module,
-        only=options.only,
-        ignore=options.ignore,
+        program.target,
+        program.arguments,
+        settings_of_child(settings, folder if needs_log else None),
+        module=program.module,
         announce=display.announce,
-        quiet=options.quiet,
     )
-    return (result if options.keep_log else dataclasses.replace(result, log=None)), code
+    return (result if settings.keep_log else dataclasses.replace(result, log=None)), code
 
 
-def _conclude(options: RunOptions, folder: str, couriers: RunningTrackers, result: RunResult, status: int) -> int:
+def _conclude(settings: Settings, folder: str, couriers: RunningTrackers, result: RunResult, status: int) -> int:
     from torch_debugger.runner.outputs import exit_code
 
-    result = dataclasses.replace(result, log=options.log_url or result.log)
-    _show(options, folder, result)
+    result = dataclasses.replace(result, log=log_url(settings) or result.log)
+    _show(settings, folder, result)
     _attempt(lambda: couriers.conclude(result))
-    return exit_code(status, result.findings, options.fail_on)
+    return exit_code(status, result.findings, settings.fail_on)
 
 
-def _show(options: RunOptions, folder: str, result: RunResult) -> None:
+def _show(settings: Settings, folder: str, result: RunResult) -> None:
     from torch_debugger.runner.outputs import print_report, write_reports
 
-    log_dir = folder if options.keep_log else None
-    _attempt(lambda: write_reports(result, json_file=options.json_file, log_dir=log_dir))
-    _attempt(lambda: print_report(result, quiet=options.quiet))
+    log_dir = folder if settings.keep_log else None
+    _attempt(lambda: write_reports(result, json_file=settings.json_file, log_dir=log_dir))
+    _attempt(lambda: print_report(result, quiet=settings.quiet))
 
 
 def _attempt(deed: Callable[[], None]) -> None:

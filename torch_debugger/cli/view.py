@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     from torch_debugger.cli.page_beside_run import open_browser
     from torch_debugger.cli.traces import TraceRuns
-    from torch_debugger.runner.options import read_port
+    from torch_debugger.settings import parse_port
     from torch_debugger.viewer.server import address, is_loopback, make_page_server
 
     profiles = read_profiles(arguments.paths)
@@ -41,7 +41,7 @@ def run(arguments: argparse.Namespace) -> int:
     shown = [each for each in places if each[1] in traces.others]
     folders = traces.folders | (read_folders(shown) if shown else {})
     token = arguments.token or ("" if is_loopback(arguments.host) else secrets.token_urlsafe(24))
-    port = read_port("--port", arguments.port)
+    port = parse_port("--port", arguments.port) if arguments.port is not None else 0
     server = make_page_server(folders, arguments.host, port, token, call_profiles=profiles, traces=traces.book)
     place = address(arguments.host, server.server_port, token) + ("#/profile" if traces.are_all else "")
     sys.stdout.write(f"The page is at {place} until you press Ctrl-C.\n")

@@ -67,17 +67,23 @@ class Debugger:
         model: torch.nn.Module | None = None,
         *,
         log_dir: str | os.PathLike[str] | None = None,
-        budget: float = 0.02,
+        budget: float = Settings.budget,
         only: Sequence[str] = (),
         ignore: Sequence[str] = (),
         sinks: Sequence[Any] = (),
-        samples: bool = True,
+        samples: bool = Settings.samples,
     ) -> None:
         """With a `log_dir`, a few samples of the data go into the log as well, unless `samples` is False."""
         self._model = weakref.ref(model) if model is not None else None  # a kept debugger keeps no model alive
         folder = os.fspath(log_dir) if log_dir is not None else None
-        self._settings = Settings(log_dir=folder, budget=budget, page=folder is not None, samples=samples)
-        self._only, self._ignore = tuple(only), tuple(ignore)
+        self._settings = Settings(
+            log_dir=folder,
+            budget=budget,
+            page=folder is not None,
+            samples=samples,
+            only=tuple(only),
+            ignore=tuple(ignore),
+        )
         self._given = [read_sink(sink) for sink in sinks]
         self._plumbing: Plumbing | None = None
         self._start(caller())
@@ -85,7 +91,7 @@ class Debugger:
     # Watching
 
     def _start(self, frame: FrameType) -> None:
-        self._judge = Judge(self._only, self._ignore)
+        self._judge = Judge(self._settings.only, self._settings.ignore)
         self._digest = RunDigest(script_name())
         self._flows: dict[str, tuple[FlowFact, int]] = {}  # root -> its last call, how many there were
         self._memory: MemoryFact | None = None
@@ -202,7 +208,7 @@ class Debugger:
         if self._plumbing is None or is_explained(error):
             return
         mark_explained(error)
-        explanation = Explanation(self._plumbing.capture(error), self._only, self._ignore)
+        explanation = Explanation(self._plumbing.capture(error), self._settings.only, self._settings.ignore)
         if is_worth_a_comment(explanation.crash, explanation.findings):
             explanation.print()
 

@@ -56,19 +56,16 @@ def run_in_process(
     settings: Settings,
     *,
     module: bool = False,
-    only: Sequence[str] = (),
-    ignore: Sequence[str] = (),
     announce: Callable[[Finding], None] = lambda finding: None,
-    quiet: bool = False,
 ) -> tuple[RunResult, int]:
     """Runs the script as this process's `__main__`, which it stays, and gives the result and the exit
     status."""
     program = Program(script, tuple(arguments), module)
-    judge, digest = Judge(only, ignore), RunDigest(script)
+    judge, digest = Judge(settings.only, settings.ignore), RunDigest(script)
     reader, sender = make_request_pipe()
     bench = _Bench(judge, digest, sender, announce)
     watch = Watch(program, settings, sinks=[bench], requests=reader)
-    crash = CrashPrinter(judge, digest, quiet=quiet)
+    crash = CrashPrinter(judge, digest, quiet=settings.quiet)
     tell_surroundings = _surroundings(program, watch) if settings.log_dir else None
     watch.start()
     error = _run(program, watch)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import atexit
 import builtins
-import dataclasses
 import functools
 import json
 import os
@@ -37,12 +36,12 @@ class Orders:
     dies_with_parent: bool = False  # one rank of several: what started it knows the parent alone
 
     def to_json(self) -> str:
-        return json.dumps(dataclasses.asdict(self))
+        return json.dumps({**vars(self), "settings": self.settings.to_json()})
 
     @staticmethod
     def from_json(text: str) -> Orders:
         plain = json.loads(text)
-        return Orders(**{**plain, "settings": Settings(**plain["settings"])})
+        return Orders(**{**plain, "settings": Settings.from_json(plain["settings"])})
 
 
 def main(at_start: Set[str], imports: Set[tuple[str, str]]) -> None:

@@ -24,10 +24,12 @@ from torch_debugger.report.text import one_line
 from torch_debugger.runner.child_process import ChildProcess, log_late, no_log, own_log
 from torch_debugger.runner.hang_reports import ABORTED, HangReporter, Pulse, hang_findings
 from torch_debugger.runner.launch import OFFERED, REFUSED, SHOWN, TAKEN, Orders
-from torch_debugger.runner.options import RunOptions
+from torch_debugger.runner.options import settings_of_child
 from torch_debugger.runner.outputs import CrashPrinter, exit_code_of
 from torch_debugger.runner.rank_parents import FellowRanks, Patience, RankLaunch, rank_end, rank_fact, rank_process
+from torch_debugger.runner.script import Program
 from torch_debugger.runner.status import Display, LiveRow, PlainStatus, Progress, Silence, write_line
+from torch_debugger.settings import Settings
 from torch_debugger.system.program import say
 
 if TYPE_CHECKING:
@@ -38,7 +40,8 @@ _STDERR = 2
 
 
 def run_in_child(
-    options: RunOptions,
+    program: Program,
+    settings: Settings,
     judge: RanksJudge,
     folder: str,
     display: Display | None = None,
@@ -48,35 +51,35 @@ def run_in_child(
 ) -> tuple[RunResult, int]:
     """The result and the script's exit status, -n when signal n ended it. Of several ranks, ours is the first,
     and the result is that of all; `report_early` is given it as it stands before we are killed."""
-    board, digest = Board.create(), RanksDigest(options.program.target)
+    board, digest = Board.create(), RanksDigest(program.target)
     reader, sender = make_request_pipe()
     orders = Orders(
-        options.settings(folder),
-        options.program.module,
+        settings_of_child(settings, folder),
+        program.module,
         board.fd,
         reader.fd,
         dies_with_parent=launch is not None,
     )
-    child = ChildProcess(options.program, orders) if launch is None else rank_process(options, orders, launch)
+    child = ChildProcess(program, orders) if launch is None else rank_process(program, orders, launch)
     log = LogFollower(folder)
-    gathered = options.program if options.keep_log else None
+    gathered = program if settings.keep_log else None
     is_logged = gathered is not None or launch is not None
-    own = own_log(folder, gathered, options.log_limit_bytes) if is_logged else nullcontext(no_log)
-    status_line = _closed(display or _choose_display(options))
-    result_of = functools.partial(_result, options, judge, digest, board, folder)
+    own = own_log(folder, gathered, settings.log_limit_bytes) if is_logged else nullcontext(no_log)
+    status_line = _closed(display or _choose_display(settings))
+    result_of = functools.partial(_result, settings.keep_log, judge, digest, board, folder)
     with closing(log), closing(sender), status_line as shown, own as tell, child.running():
         reader.close()  # the child has its own
-        crash = CrashPrinter(judge, digest, quiet=options.quiet)
-        hangs = HangReporter(judge, digest, child.end_at_once, quiet=options.quiet)
+        crash = CrashPrinter(judge, digest, quiet=settings.quiet)
+        hangs = HangReporter(judge, digest, child.end_at_once, quiet=settings.quiet)
         say_news = couriers.speak if couriers is not None else lambda: None
-        pulse = Pulse(board, child.pid, options.hang_timeout_s, options.on_hang)
+        pulse = Pulse(board, child.pid, settings.hang_timeout_s, settings.on_hang)
         follower = Follower(
             log, board, sender, judge, digest, shown, crash.show, say_news, hangs, pulse, rank_of_process()
         )
         if launch is not None:
             tell(rank_fact(launch, child))
         status = _follow(follower, Patience(child, lambda: _speak_early(judge, result_of, report_early)), child)
-        log_late(folder, follower.unlogged(), options.log_limit_bytes, child.pid)
+        log_late(folder, follower.unlogged(), settings.log_limit_bytes, child.pid)
         if launch is not None:
             tell(end := rank_end(launch, ABORTED if hangs.aborted else status, board))
             judge.see(end, launch.rank)
@@ -109,7 +112,7 @@ def _follow_others(follower: Follower, wait: Callable[[float], int | None]) -> N
 
 
 def _result(
-    options: RunOptions, judge: RanksJudge, digest: RanksDigest, board: Board, folder: str, status: int | None
+    keep_log: bool, judge: RanksJudge, digest: RanksDigest, board: Board, folder: str, status: int | None
 ) -> RunResult:
     """`status` is None where the script has not ended, but will not be heard any more."""
     digest.reached(board.step)
@@ -119,7 +122,7 @@ def _result(
         judge.findings,
         outcome=None if is_told else outcome_of_exit(code) if code is not None else "stopped",
         exit_code=code,
-        log=_from_here(folder) if options.keep_log else None,
+        log=_from_here(folder) if keep_log else None,
         faults=judge.faults,
         checks=len(judge.checks),
         facts=judge.ranks.facts,
@@ -150,10 +153,10 @@ def _closed(display: Display) -> Iterator[Display]:
         display.close()
 
 
-def _choose_display(options: RunOptions) -> Display:
-    if options.quiet:
+def _choose_display(settings: Settings) -> Display:
+    if settings.quiet:
         return Silence()
-    if options.live and os.isatty(_STDERR):
+    if settings.live and os.isatty(_STDERR):
         return LiveRow(_STDERR)
     return PlainStatus(_STDERR, time.monotonic())
 
@@ -301,21 +304,22 @@ class Pace:
 class RunningTrackers:
     """Started with the script; whatever ends the run, none of them is left behind."""
 
-    def __init__(self, options: RunOptions, folder: str) -> None:
-        self._options = options
+    def __init__(self, program: Program, settings: Settings, folder: str) -> None:
+        self._program, self._settings = program, settings
         self._folder = folder
         self._carriers: list[Carrier] = []
         self._news: deque[str] = deque()  # filled by their threads, said by ours
 
     def __enter__(self) -> RunningTrackers:
-        if not self._options.trackers:
+        if not self._settings.trackers:
             return self
         from torch_debugger.integrations.delivery import TrackerProcess as CourierProcess
         from torch_debugger.integrations.delivery import run_name
+        from torch_debugger.integrations.tracker import read_tracker
 
-        name = run_name(self._options.program.target)
+        name = run_name(self._program.target)
         beside = self._folder if self._keeps_folder() else os.getcwd()
-        for tracker in self._options.trackers:
+        for tracker in map(read_tracker, self._settings.trackers):
             try:
                 self._carriers.append(CourierProcess(tracker, self._folder, beside, name, self._news.append))
             except OSError as error:
@@ -324,7 +328,7 @@ class RunningTrackers:
 
     def _keeps_folder(self) -> bool:
         """Neither one that is gone at the end, nor what waits to go to an object store."""
-        return self._options.keep_log and not is_url(self._options.log_dir or "")
+        return self._settings.keep_log and not is_url(self._settings.log_dir or "")
 
     def speak(self) -> None:
         while self._news:

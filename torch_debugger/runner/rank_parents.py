@@ -29,8 +29,10 @@ from torch_debugger.report.result import RanksDigest, RunResult
 from torch_debugger.runner.child_process import ChildProcess, interrupts_left_to_child, own_log
 from torch_debugger.runner.hang_reports import Pulse
 from torch_debugger.runner.launch import OFFERED, REFUSED, Orders
-from torch_debugger.runner.options import RunOptions
+from torch_debugger.runner.options import settings_of_child
 from torch_debugger.runner.outputs import exit_code_of, holds_another_run, make_writable, name_of_script
+from torch_debugger.runner.script import Program
+from torch_debugger.settings import Settings
 from torch_debugger.system.errors import UsageError
 
 
@@ -116,22 +118,23 @@ def _whole_number(around: Mapping[str, str], name: str, otherwise: int) -> int:
 _TICK_S = 0.1
 
 
-def run_other_rank(options: RunOptions, launch: RankLaunch, folder: str) -> int:
+def run_other_rank(program: Program, settings: Settings, launch: RankLaunch, folder: str) -> int:
     """The exit status of the script: -n for signal n."""
     board = Board.create()
     reader, sender = make_request_pipe()
-    orders = Orders(options.settings(folder), options.program.module, board.fd, reader.fd, dies_with_parent=True)
-    child = rank_process(options, orders, launch)
-    gathered = options.program if options.keep_log and launch.leads_machine else None
+    told = settings_of_child(settings, folder)
+    orders = Orders(told, program.module, board.fd, reader.fd, dies_with_parent=True)
+    child = rank_process(program, orders, launch)
+    gathered = program if settings.keep_log and launch.leads_machine else None
     with (
         interrupts_left_to_child(),
         closing(sender),
-        own_log(folder, gathered, options.log_limit_bytes) as tell,
+        own_log(folder, gathered, settings.log_limit_bytes) as tell,
         child.running(),
     ):
         reader.close()  # the child has its own
         tell(rank_fact(launch, child))
-        pulse = Pulse(board, child.pid, options.hang_timeout_s, options.on_hang)
+        pulse = Pulse(board, child.pid, settings.hang_timeout_s, settings.on_hang)
         while (status := child.wait(_TICK_S)) is None:
             if (found := pulse.look(time.monotonic())) is not None:
                 tell(found)
@@ -141,10 +144,10 @@ def run_other_rank(options: RunOptions, launch: RankLaunch, folder: str) -> int:
     return status
 
 
-def rank_process(options: RunOptions, orders: Orders, launch: RankLaunch) -> ChildProcess:
+def rank_process(program: Program, orders: Orders, launch: RankLaunch) -> ChildProcess:
     leads_group = os.getpgrp() == getpid()
     by_group = launch.by_torchrun and leads_group
-    return ChildProcess(options.program, orders, is_rank=True, group_signalled=by_group)
+    return ChildProcess(program, orders, is_rank=True, group_signalled=by_group)
 
 
 class Patience:
