@@ -14,7 +14,7 @@ from torch_debugger.system.errors import UsageError
 
 
 def run(verb: ModuleType, *arguments: str) -> int:
-    parser = argparse.ArgumentParser(prog=verb.NAME, description=verb.HELP)
+    parser = argparse.ArgumentParser()
     verb.add_arguments(parser)
     code = verb.run(parser.parse_args(arguments))
     assert isinstance(code, int)

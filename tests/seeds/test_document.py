@@ -13,7 +13,7 @@ import pytest
 
 import torch_debugger
 from tests.house.rooms import REPOSITORY
-from torch_debugger.cli import VERBS, _load, _parser
+from torch_debugger.cli import VERBS, parse
 
 DOCUMENT = REPOSITORY / "docs" / "seeds.md"
 TEXT = DOCUMENT.read_text(encoding="utf-8")
@@ -31,7 +31,7 @@ def refused(words: list[str]) -> bool:
     if words[0] not in VERBS:
         return True
     try:
-        _parser([_load(words[0])]).parse_args(words)
+        parse(words)
     except (SystemExit, argparse.ArgumentError):
         return True
     return False

@@ -13,17 +13,29 @@ from typing import Protocol
 from torch_debugger._version import __version__
 from torch_debugger.system.errors import DebuggerError, UsageError
 
-VERBS = (
-    "run", "view", "report", "runs", "diff", "import-runs", "doctor", "rehearse", "profile", "memory",
-    "summary", "gradcheck", "demo", "checks", "explain", "explain-traceback",
-)  # fmt: skip
+VERBS = {  # in the order of the help
+    "run": "Run a training script unchanged, and say what is wrong with it.",
+    "view": "show runs in the browser: what was found, curves, layers, pictures",
+    "report": "write a run, or several compared, as one HTML file that needs no server, no network and no JavaScript",
+    "runs": "list the runs below a folder, whoever logged them, with how each one went",
+    "diff": "compare two runs: what differs, and the first step and tensor at which they part",
+    "import-runs": "make logs from runs that W&B (offline) or MLflow keep on this machine",
+    "doctor": "Try a training script's model, batch, loss and optimizer on copies, at its first step.",
+    "rehearse": "Rehearse a script's training step for a GPU, without one: peak memory, largest batch, device bugs.",
+    "profile": "Profile some steps of a training script, then end it: time by line, by module and by op.",
+    "memory": "show a memory snapshot: what is in memory, by line and by module; also a pickle of PyTorch's",
+    "summary": "show the layers of a model: sizes, parameters, operations",
+    "gradcheck": "check the gradients of the custom autograd Functions in a file",
+    "demo": "watch a broken training script being debugged, in under a minute",
+    "checks": "list everything torch-debugger looks for",
+    "explain": "explain one check: symptom, evidence, fix, known limits",
+    "explain-traceback": "explain a traceback from a log, a mail or an issue, or one line of it: "
+    "a file, text on stdin, a message",
+}
 
 
 class Verb(Protocol):
     """What a verb's module holds."""
-
-    NAME: str
-    HELP: str
 
     def add_arguments(self, parser: argparse.ArgumentParser) -> None: ...
     def run(self, arguments: argparse.Namespace) -> int: ...
@@ -33,9 +45,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Runs one command; the number is the exit code."""
     _occupy_closed_streams()
     words = list(sys.argv[1:] if argv is None else argv)
-    # The other verbs are needed only to list them in the help.
-    names = (words[0],) if words and words[0] in VERBS else VERBS
-    arguments = _parser([_load(name) for name in names]).parse_args(words)
+    arguments = parse(words)
     try:
         code = int(arguments.verb.run(arguments))
         sys.stdout.flush()
@@ -73,12 +83,8 @@ def _plainly(error: Exception) -> str:
     return "\n".join(printable(line) for line in str(error).split("\n"))
 
 
-def _load(name: str) -> Verb:
-    module: Verb = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
-    return module
-
-
-def _parser(verbs: Sequence[Verb]) -> argparse.ArgumentParser:
+def parse(words: Sequence[str]) -> argparse.Namespace:
+    """Only the verb that was named is loaded: the help lists the others without it."""
     parser = argparse.ArgumentParser(
         prog="torch-debugger",
         description="Finds out why a PyTorch training run goes wrong.",
@@ -86,8 +92,11 @@ def _parser(verbs: Sequence[Verb]) -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"torch-debugger {__version__}")
     commands = parser.add_subparsers(metavar="VERB", required=True)
-    for verb in verbs:
-        command = commands.add_parser(verb.NAME, help=verb.HELP, description=verb.HELP, allow_abbrev=False)
-        command.set_defaults(verb=verb)
-        verb.add_arguments(command)
-    return parser
+    named = next((word for word in words if word in VERBS), None)
+    for name in words[:1] if words[:1] == [named] else VERBS:
+        command = commands.add_parser(name, help=VERBS[name], description=VERBS[name], allow_abbrev=False)
+        if name == named:
+            verb: Verb = importlib.import_module(f"{__name__}.{name.replace('-', '_')}")
+            command.set_defaults(verb=verb)
+            verb.add_arguments(command)
+    return parser.parse_args(words)

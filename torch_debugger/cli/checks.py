@@ -15,9 +15,6 @@ from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import FAMILIES, catalog, family
 from torch_debugger.report.tables import Trimmed
 
-NAME = "checks"
-HELP = "list everything torch-debugger looks for"
-
 _WIDEST = 120  # columns
 
 

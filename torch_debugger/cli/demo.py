@@ -31,9 +31,6 @@ from torch_debugger.report.text import diff_lines
 from torch_debugger.system.errors import DebuggerError, UsageError
 from torch_debugger.viewer.questions import page_file
 
-NAME = "demo"
-HELP = "watch a broken training script being debugged, in under a minute"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -8,10 +8,6 @@ from pathlib import Path
 
 from rich.console import Console
 
-NAME = "diff"
-HELP = "compare two runs: what differs, and the first step and tensor at which they part"
-
-
 _FIRST_HELP = "a run: the folder of its log, its name under ./runs, or its result.json; base:runs/a calls it base"
 
 

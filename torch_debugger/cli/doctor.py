@@ -15,8 +15,6 @@ from torch_debugger.system.program import say
 if TYPE_CHECKING:
     from torch_debugger.report.result import RunResult
 
-NAME = "doctor"
-HELP = "Try a training script's model, batch, loss and optimizer on copies, at its first step."
 
 _STDERR = 2
 _FAILED = 1

@@ -12,9 +12,6 @@ from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import family, find_check, page
 from torch_debugger.report.tables import Trimmed
 
-NAME = "explain"
-HELP = "explain one check: symptom, evidence, fix, known limits"
-
 _WIDEST = 100  # columns, as in the report
 
 

@@ -14,9 +14,6 @@ from torch_debugger.runner.explanations import Explanation
 from torch_debugger.source.pasted_tracebacks import read_crash, read_message
 from torch_debugger.system.errors import UsageError
 
-NAME = "explain-traceback"
-HELP = "explain a traceback from a log, a mail or an issue, or one line of it: a file, text on stdin, a message"
-
 _HOW = "Paste the traceback here, then press Ctrl-D on a line of its own (on Windows Ctrl-Z and Enter).\n"
 
 _CHUNK_BYTES, _KEPT_BYTES = 2**20, 2**23

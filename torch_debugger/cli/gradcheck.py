@@ -14,8 +14,6 @@ from torch_debugger.system.errors import UsageError
 if TYPE_CHECKING:
     from torch_debugger.trials.gradcheck_custom_functions import Checked, Function
 
-NAME = "gradcheck"
-HELP = "check the gradients of the custom autograd Functions in a file"
 
 Given = tuple[int, ...] | float | bool | None
 

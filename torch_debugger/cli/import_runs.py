@@ -6,9 +6,6 @@ import argparse
 import sys
 from pathlib import Path
 
-NAME = "import-runs"
-HELP = "make logs from runs that W&B (offline) or MLflow keep on this machine"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("source", help="a wandb folder, an mlflow.db or an mlruns folder")

@@ -6,9 +6,6 @@ import argparse
 import json
 import sys
 
-NAME = "memory"
-HELP = "show a memory snapshot: what is in memory, by line and by module; also a pickle of PyTorch's"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(

@@ -8,9 +8,6 @@ from torch_debugger.cli.run import run as run_watched
 from torch_debugger.runner.options import add_script_options
 from torch_debugger.system.errors import UsageError
 
-NAME = "profile"
-HELP = "Profile some steps of a training script, then end it: time by line, by module and by op."
-
 _STEPS = 10
 
 

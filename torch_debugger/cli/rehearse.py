@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from torch_debugger.records import StepRehearsal
     from torch_debugger.report.result import RunResult
 
-NAME = "rehearse"
-HELP = "Rehearse a script's training step for a GPU, without one: peak memory, largest batch, device bugs."
 
 _STDERR = 2
 _FAILED = 1

@@ -7,9 +7,6 @@ import sys
 
 from torch_debugger.report.text import one_line
 
-NAME = "report"
-HELP = "write a run, or several compared, as one HTML file that needs no server, no network and no JavaScript"
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     add = parser.add_argument

@@ -20,9 +20,6 @@ if TYPE_CHECKING:
     from torch_debugger.settings import Settings
 
 
-NAME = "run"
-HELP = "Run a training script unchanged, and say what is wrong with it."
-
 _STDERR = 2
 
 

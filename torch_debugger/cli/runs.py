@@ -21,9 +21,6 @@ from torch_debugger.log.runs import runs as find_runs
 from torch_debugger.report.tables import RunLine, render_runs
 from torch_debugger.report.text import one_line
 
-NAME = "runs"
-HELP = "list the runs below a folder, whoever logged them, with how each one went"
-
 _MOST_SHOWN = 50
 _MOST_POINTS = 2000  # of a loss, enough for a small picture
 _MOST_DAMAGE = 5

@@ -23,10 +23,6 @@ if TYPE_CHECKING:
     from torch_debugger.model.summary_table import Summary
 
 
-NAME = "summary"
-HELP = "show the layers of a model: sizes, parameters, operations"
-
-
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target",

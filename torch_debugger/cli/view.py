@@ -12,12 +12,10 @@ from typing import Any
 from torch_debugger.log.object_stores import is_url, named_places
 from torch_debugger.system.errors import UsageError
 
-NAME = "view"
 _PATH_HELP = (
     "a folder of runs, one run, a trace of torch.profiler, or a .prof file of cProfile (default: runs)."
     " Folders and runs take names: base:runs/a tuned:runs/b, or base:runs/a,tuned:runs/b"
 )
-HELP = "show runs in the browser: what was found, curves, layers, pictures"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
