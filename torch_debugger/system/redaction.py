@@ -18,7 +18,6 @@ from typing import Any
 from torch_debugger.system import secret_names as forms
 from torch_debugger.system import secret_texts as around
 from torch_debugger.system.secret_names import (
-    KNOWN_FORMS,
     SECRET,
     Strength,
     is_pin,
@@ -26,6 +25,7 @@ from torch_debugger.system.secret_names import (
     is_remembered_in,
     is_secret,
     is_secret_name,
+    known_forms,
     looks_random,
     remember,
     strength,
@@ -168,7 +168,7 @@ def redact_arguments(words: Sequence[str], source: str = "") -> tuple[str, ...]:
 
 
 def _is_setting(setting: re.Match[str]) -> bool:
-    known = KNOWN_FORMS.search(setting.string) if may_hold_secrets(setting.string) else None
+    known = known_forms().search(setting.string) if may_hold_secrets(setting.string) else None
     if known is not None and known.start() < setting.end("name"):
         return False  # a secret that has such a sign inside
     return setting["sign"] == "=" or strength(setting["name"]) >= Strength.SOFT
@@ -238,7 +238,7 @@ def may_hold_secrets(text: str) -> bool:
 def _redacted(text: str, *, message: bool) -> str:
     if not may_hold_secrets(text):
         return text
-    text = KNOWN_FORMS.sub(SECRET, without_remembered(text))
+    text = known_forms().sub(SECRET, without_remembered(text))
     text = _TEXTS_LOGIN.sub(rf"\g<before>{SECRET}\g<after>", text)
     return redact_named(without_surrounded(text), message=message)
 

@@ -373,11 +373,16 @@ _FORMS_WORDS = (
 
 ALL = (*_ANYWHERE, *_FORMS_WORDS)
 FORM_SIGNS = tuple(dict.fromkeys(sign for form in ALL for sign in form.signs.split()))
-KNOWN_FORMS = re.compile(
-    "|".join(form.pattern for form in _ANYWHERE)
-    + rf"|(?<![A-Za-z0-9])(?<!\w-)(?:{'|'.join(form.pattern for form in _FORMS_WORDS)})",
-    re.VERBOSE | re.DOTALL,
-)
+
+
+@functools.cache
+def known_forms() -> re.Pattern[str]:
+    """Made for the first text that may hold one: that takes longer than all else here, and most runs have none."""
+    return re.compile(
+        "|".join(form.pattern for form in _ANYWHERE)
+        + rf"|(?<![A-Za-z0-9])(?<!\w-)(?:{'|'.join(form.pattern for form in _FORMS_WORDS)})",
+        re.VERBOSE | re.DOTALL,
+    )
 
 
 # Values that stood under a sure name in this process: they go from every later text too.

@@ -6,6 +6,7 @@ the time grows with the length of the text and not with its square, whatever the
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
@@ -336,17 +337,22 @@ _RULES = (
 )  # fmt: skip
 
 CONTEXT_SIGNS = tuple(dict.fromkeys(sign for rule in _RULES for sign in rule.signs.split()))
-_COMPILED = tuple((rule.signs.split(), re.compile(rule.pattern, re.VERBOSE | re.DOTALL)) for rule in _RULES)
+_BY_SIGNS = tuple((rule.signs.split(), rule.pattern) for rule in _RULES)
 # What an f-string puts in is no value: the name that stands there is all that is written.
 _AROUND_PUT_IN = re.compile(r"\{[\w.]{1,80}(?:\[[^\[\]{}]{0,40}\])?(?:![rsa])?\}")
 
 
 def without_surrounded(text: str) -> str:
     lowered = text.lower()
-    for signs, pattern in _COMPILED:
+    for signs, pattern in _BY_SIGNS:
         if any(sign in lowered for sign in signs):
-            text = pattern.sub(_without_value, text)
+            text = _compiled(pattern).sub(_without_value, text)
     return text
+
+
+@functools.cache
+def _compiled(pattern: str) -> re.Pattern[str]:
+    return re.compile(pattern, re.VERBOSE | re.DOTALL)
 
 
 def _without_value(match: re.Match[str]) -> str:
