@@ -21,7 +21,8 @@ class CrashCheck(Check):
     explainers: ClassVar[tuple[Explainer, ...]]
 
     def see(self, record: CrashFact, state: RunState) -> Iterable[Finding]:
-        blame = first_of(explain(crash) for crash in _told_of(record) for explain in self._asked(crash))
+        found = ((crash, explain(crash)) for crash in _with_causes(record) for explain in self._asked(crash))
+        crash, blame = next((pair for pair in found if pair[1] is not None), (record, None))
         if blame is not None:
             yield self.finding(
                 severity="error",
@@ -29,7 +30,7 @@ class CrashCheck(Check):
                 message=blame.message,
                 why=blame.why,
                 fix=blame.fix,
-                where=blame.where,
+                where=blame.where or crash.place,
                 steps=(record.step, record.step),
                 evidence=blame.evidence,
                 edit=blame.edit,
