@@ -12,6 +12,7 @@ from tests.cli.conftest import DEBUGGER, FRESH, Done, Write, run_forked, run_pla
 
 SHADOWED = (
     "resource", "psutil", "sqlite3", "ast", "copy", "json", "signal", "random", "rich", "typing", "logging",
+    "msgspec", "typing_extensions",
 )  # fmt: skip
 IMPORTS_THEM = f"""
     import sys

@@ -37,7 +37,7 @@ def _called_with(name: str, *arguments: str) -> Piece:
 
 FILES = [
     *LAUNCHED,
-    *map(_hiding, ("psutil", "rich", "sqlite3", "resource", "PIL", "matplotlib", "fsspec", "werkzeug")),
+    *map(_hiding, ("psutil", "rich", "sqlite3", "resource", "PIL", "matplotlib", "fsspec", "werkzeug", "msgspec")),
     _hiding("settings"),
     _hiding("records", "raise RuntimeError('mine')\n"),
     _hiding("cli", "print('imported the wrong one')\n"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import operator
 import sys
 from collections import Counter
@@ -30,12 +29,7 @@ from torch_debugger.records.codec import to_plain
 from torch_debugger.system.clocks import time
 from torch_debugger.system.redaction import may_hold_secrets, redact_plain
 
-_UNFIT = (
-    TypeError,
-    ValueError,
-    OverflowError,
-    AttributeError,
-)  # what a record with values of a wrong kind raises
+_UNFIT = (TypeError, ValueError, OverflowError, AttributeError)  # what a record with values of a wrong kind raises
 
 _NOTICES = RECORD_TAG + Notice.__name__
 
@@ -186,7 +180,7 @@ class Encoder:
         tag = self._tag_of(rows)
         values = np.ascontiguousarray(rows.values, dtype="<f4")
         tensor = float_tensor(values.shape, values.tobytes())
-        heading = b"" if tag in self._headed else plugin_metadata(_json(dataclasses.asdict(rows.table)))
+        heading = b"" if tag in self._headed else plugin_metadata(_json(to_plain(rows.table)))
         return [tensor_event(time.time(), rows.step, tag, tensor, heading)]
 
     def _record_events(self, record: Record) -> list[bytes]:

@@ -5,7 +5,6 @@ Assigning costs a store and no system call, so the training thread can do it eve
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import mmap
 import os
@@ -14,6 +13,7 @@ from typing import NamedTuple
 
 from torch_debugger.log.event_files import Descriptor
 from torch_debugger.records import Request
+from torch_debugger.records.base import to_plain
 
 _NOTED = 9  # the word that says how many steps were noted
 # Of the last steps, more than pass between two writes of the log; and what a step takes.
@@ -172,9 +172,8 @@ class RequestSender:
     def send(self, request: Request) -> None:
         line = _line(request)
         if len(line) > _WHOLE_BYTES:
-            line = _line(
-                dataclasses.replace(request, modules=(), reason="")
-            )  # a close look at every module contains the one asked for
+            # A close look at every module contains the one asked for.
+            line = _line(Request(request.steps, profile=request.profile))
         try:
             os.write(self.fd, line)
         except (BlockingIOError, BrokenPipeError):
@@ -213,7 +212,7 @@ class RequestReader:
 
 
 def _line(request: Request) -> bytes:
-    return json.dumps(dataclasses.asdict(request)).encode() + b"\n"
+    return json.dumps(to_plain(request)).encode() + b"\n"
 
 
 def _request(line: bytes) -> Request:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from torch_debugger.records.base import BaseRecord, field
 from torch_debugger.records.crash_autograd import AutogradEvidence
 from torch_debugger.records.crash_loading import LoadingEvidence, ProcessEvidence, Subscripted
 from torch_debugger.records.crash_modules import BuildingEvidence, CheckpointEvidence, LayerSetting, SwappedArguments
@@ -14,8 +13,7 @@ from torch_debugger.records.training import LocalTensor
 
 
 # What is known about a crash beyond its frames: one part for each kind of trouble, most of them absent.
-@dataclass(frozen=True, slots=True)
-class CrashEvidence:
+class CrashEvidence(BaseRecord, frozen=True):
     """Each part is made by the examiner of its name, and only where it concerns the crash."""
 
     indices: IndexEvidence | None = None
@@ -63,8 +61,7 @@ __all__ = [
 ]  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class LocalValue:
+class LocalValue(BaseRecord, frozen=True):
     """A local variable of a user's frame that is no tensor."""
 
     name: str
@@ -73,8 +70,7 @@ class LocalValue:
     size: int | None = None  # of a container
 
 
-@dataclass(frozen=True, slots=True)
-class CrashFrame:
+class CrashFrame(BaseRecord, frozen=True):
     """One frame of the traceback, outermost first."""
 
     file: str
@@ -90,8 +86,7 @@ class CrashFrame:
     values: tuple[LocalValue, ...] = ()  # other locals of a user's frame
 
 
-@dataclass(frozen=True, slots=True)
-class FlowStep:
+class FlowStep(BaseRecord, frozen=True):
     """A module that ran, with the shapes that went in and came out."""
 
     path: str
@@ -105,8 +100,7 @@ class FlowStep:
     failed: bool = False  # it raised
 
 
-@dataclass(frozen=True, slots=True)
-class FlowFact:
+class FlowFact(BaseRecord, frozen=True):
     """Everything one forward pass ran, callers before what they call."""
 
     root: str
@@ -115,8 +109,7 @@ class FlowFact:
     left_out: int = 0  # modules that ran too, beyond those kept
 
 
-@dataclass(frozen=True, slots=True)
-class CrashFact:
+class CrashFact(BaseRecord, frozen=True):
     kind: str  # RuntimeError
     message: str
     frames: tuple[CrashFrame, ...]
@@ -124,19 +117,18 @@ class CrashFact:
     layer: LayerFact | None
     traceback: str  # complete, without frames of ours
     step: int
-    flow: tuple[FlowStep, ...] = field(default_factory=tuple)
+    flow: tuple[FlowStep, ...] = ()
     qualified: str = ""  # torch.OutOfMemoryError
     bases: tuple[str, ...] = ()  # the names of its classes, itself first: OutOfMemoryError, RuntimeError, ...
     attributes: dict[str, str | int] = field(default_factory=dict)  # what it carries: errno, name, key
     causes: tuple[CrashFact, ...] = ()  # what it was raised from, or while handling; the nearest first
     raised_from: bool = False  # by an explicit `raise ... from`
-    evidence: CrashEvidence = field(default_factory=CrashEvidence)
+    evidence: CrashEvidence = CrashEvidence()
     pasted: bool = False  # read from the text of a traceback: no tensors, no values, no objects
 
 
 # Integer tensors that were used as indices, against the sizes they index.
-@dataclass(frozen=True, slots=True)
-class IndexEvidence:
+class IndexEvidence(BaseRecord, frozen=True):
     """One lookup with values out of range: which values, where they stand, what would have been allowed."""
 
     operation: str  # embedding, cross_entropy, gather, one_hot, ...; [] for square brackets
@@ -159,8 +151,7 @@ class IndexEvidence:
 
 
 # Which tensors live where, and the lines that made the odd ones.
-@dataclass(frozen=True, slots=True)
-class MetTensor:
+class MetTensor(BaseRecord, frozen=True):
     """A tensor of the operation that failed, and where the user's code has it from.
 
     Places hold whole statements. `beside_use` and `beside_made` write the accelerator's device where the
@@ -170,38 +161,35 @@ class MetTensor:
     tensor: LocalTensor  # under the user's name for it, else under torch's
     role: str  # variable | entry | attribute | weights | buffer | state | nameless
     module: str | None = None  # the module that holds it
-    use: Place = field(default_factory=Place)  # in the outermost frame that hands it on
-    made: Place = field(default_factory=Place)
+    use: Place = Place()  # in the outermost frame that hands it on
+    made: Place = Place()
     maker: str = ""  # the function the making statement stands in: __init__
     beside_use: str = ""
     beside_made: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelDevices:
+class ModelDevices(BaseRecord, frozen=True):
     """The outermost model of the traceback."""
 
     name: str
     devices: tuple[str, ...]  # of its parameters
-    made: Place = field(default_factory=Place)
+    made: Place = Place()
     beside_made: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceEvidence:
+class DeviceEvidence(BaseRecord, frozen=True):
     """Which tensors live where, and the lines that made the odd ones."""
 
     met: tuple[MetTensor, ...] = ()
     accelerator: str = ""  # the device that the others are meant to be on
     model: ModelDevices | None = None
     asked: str = ""  # a device that was asked for and is not there: cuda, cuda:3, gpu
-    asked_at: Place = field(default_factory=Place)  # the statement that names it
+    asked_at: Place = Place()  # the statement that names it
     usable: tuple[str, ...] = ()  # the machine's accelerators: cuda:0, cuda:1
 
 
 # What a CUDA device, or what is left of it, tells about an error of its own.
-@dataclass(frozen=True, slots=True)
-class DeviceLookup:
+class DeviceLookup(BaseRecord, frozen=True):
     """Indices out of range, read on the CPU before they were sent."""
 
     found: IndexEvidence
@@ -209,8 +197,7 @@ class DeviceLookup:
     age: int = 0  # 0 for the last batch a loader gave, 1 for the one before; -1 for a variable of the user's
 
 
-@dataclass(frozen=True, slots=True)
-class CudaEvidence:
+class CudaEvidence(BaseRecord, frozen=True):
     """What a CUDA device, or what is left of it, tells about an error of its own."""
 
     kind: str  # assert | address | launch | library | image | fork
@@ -224,32 +211,29 @@ class CudaEvidence:
     name: str = ""  # NVIDIA H200
     capability: str = ""  # sm_90
     architectures: tuple[str, ...] = ()  # this torch is built for
-    worker: Place = field(default_factory=Place)  # of a forked worker: the user's line that touches CUDA
+    worker: Place = Place()  # of a forked worker: the user's line that touches CUDA
 
 
 # Where the bytes of a device went, and what would fit.
-@dataclass(frozen=True, slots=True)
-class KeptTensors:
+class KeptTensors(BaseRecord, frozen=True):
     """Tensors that a variable of the user's keeps alive, with what their autograd graphs hold."""
 
     name: str  # losses, self.history, data
     count: int  # of tensors; 1 for a single one
     size_bytes: int  # of the tensors themselves
     graph_bytes: int = 0  # saved for a backward pass that has not come
-    place: Place = field(default_factory=Place)  # the statement that adds to it
+    place: Place = Place()  # the statement that adds to it
     added: str = ""  # what that statement adds: loss, model(x)
     shape: tuple[int, ...] = ()  # of the largest
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleBytes:
+class ModuleBytes(BaseRecord, frozen=True):
     path: str
     kind: str
     size_bytes: int  # saved for backward by the module and everything in it
 
 
-@dataclass(frozen=True, slots=True)
-class Forecast:
+class Forecast(BaseRecord, frozen=True):
     """One training step of the model measured on tensors without memory, and what follows from it."""
 
     model: str
@@ -264,8 +248,7 @@ class Forecast:
     checkpointed_bytes: int = 0  # what checkpointing each of them would save
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryEvidence:
+class MemoryEvidence(BaseRecord, frozen=True):
     """Where the bytes of a device went, and what would fit."""
 
     device: str  # cuda:0, cpu
@@ -285,8 +268,7 @@ class MemoryEvidence:
 
 
 # How tensors were laid out where that, and not their sizes, ended the script.
-@dataclass(frozen=True, slots=True)
-class ViewEvidence:
+class ViewEvidence(BaseRecord, frozen=True):
     """A view of a tensor whose elements do not lie in memory in the order of its dimensions."""
 
     expression: str  # x.view(b, -1), as ast.unparse writes it
@@ -294,12 +276,11 @@ class ViewEvidence:
     shape: tuple[int, ...] | None  # None where the tensor is gone, as that of (a @ b).transpose(1, 2)
     asked: tuple[int, ...] | None  # the sizes of the view, where they can be worked out
     operation: str = ""  # the part of the source that reordered it: x.permute(0, 2, 1)
-    made: Place = field(default_factory=Place)  # the statement of that part, where it is another one
+    made: Place = Place()  # the statement of that part, where it is another one
     channels_last: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class PackingEvidence:
+class PackingEvidence(BaseRecord, frozen=True):
     """Padded sequences and their lengths, as pack_padded_sequence was given them."""
 
     place: Place  # the user's whole statement
@@ -317,8 +298,7 @@ class PackingEvidence:
 
 
 # A name that was asked of a module or object, and the names that exist.
-@dataclass(frozen=True, slots=True)
-class NameEvidence:
+class NameEvidence(BaseRecord, frozen=True):
     """A name that does not exist where it was looked for."""
 
     asked: str  # Watchdog, fc_1, learning_rate, torch.utils.ffi
@@ -332,7 +312,7 @@ class NameEvidence:
     keywords: tuple[str, ...] = ()  # what a function takes
     refused: tuple[str, ...] = ()  # all keywords of the call that it does not take
     inner: str = ""  # the part or object that has the name: module for a wrapped model, self for a layer
-    place: Place = field(default_factory=Place)  # the user's line that would set it
+    place: Place = Place()  # the user's line that would set it
     place_form: str = ""  # local: it lacks `self.`; later: it comes after its use; method: in a method not called
     # variable: the lines that bind it, and how: below (all of them), branch (not taken), loop (made no pass),
     # augmented (+= before any value), global (of that name, and the function assigns its own), deleted, module
@@ -345,8 +325,7 @@ class NameEvidence:
 
 
 # None where a tensor was meant, and where it came from.
-@dataclass(frozen=True, slots=True)
-class AbsentValue:
+class AbsentValue(BaseRecord, frozen=True):
     expression: str  # what is None, as the line has it: param.grad
     place: Place  # the user's line that has it
     # grad (of a tensor) | hook (of the gradients a hook was given) | attribute | call
@@ -360,14 +339,13 @@ class AbsentValue:
     others: tuple[str, ...] = ()  # more parameters of that model that have none
     count: int = 0  # of the model's trainable parameters
     mentioned: bool = True  # unused: some forward of the model names the module that owns the parameter
-    cause: Place = field(default_factory=Place)  # the zero_grad, the line that froze it, the call that gave None
+    cause: Place = Place()  # the zero_grad, the line that froze it, the call that gave None
     cause_text: str = ""  # call: what was called; argument: the operation
     setters: tuple[Place, ...] = ()  # attribute: the lines that would give it a value
 
 
 # A condition of the user's own that ended the script, and the values that met in it.
-@dataclass(frozen=True, slots=True)
-class AssertionEvidence:
+class AssertionEvidence(BaseRecord, frozen=True):
     test: str  # the part that failed, as the line has it: x.shape[1:] == (1, 28, 28)
     asserted: bool  # by an assert; else the `if` around a raise was true
     left: str = ""  # of a comparison: the expression and its value; empty where it is none
@@ -381,12 +359,11 @@ class AssertionEvidence:
     tensor: str = ""  # the name of the tensor that the condition is about
     shape: tuple[int, ...] = ()
     numbers: Operand | None = None  # of that tensor, where it is on the CPU
-    made: Place = field(default_factory=Place)  # the line that gave it its value
+    made: Place = Place()  # the line that gave it its value
 
 
 # Numbers that are not finite, met by something that takes only real ones.
-@dataclass(frozen=True, slots=True)
-class NumberEvidence:
+class NumberEvidence(BaseRecord, frozen=True):
     taker: str  # who refused them: Categorical, multinomial, linalg_eigh, int()
     tensors: tuple[Operand, ...]  # those not finite in reach, the nearest to the refusal first
     weights: tuple[str, ...] = ()  # parameters of the models watched that are not finite: net.fc.weight
@@ -394,8 +371,7 @@ class NumberEvidence:
 
 
 # A profiler that refused what it was asked, and what it knew of itself then.
-@dataclass(frozen=True, slots=True)
-class ProfilerRefusal:
+class ProfilerRefusal(BaseRecord, frozen=True):
     # saved | running | waiting (its schedule has not come to a recording) | not started | entered twice
     # | directory | schedule | activities | options
     fault: str
@@ -407,4 +383,4 @@ class ProfilerRefusal:
     missing: tuple[str, ...] = ()  # options: with_stack ...; activities: the kinds that were passed
     folder: str = ""  # where its handler writes
     in_the_way: str = ""  # directory: the file that stands where a folder should be made
-    place: Place = field(default_factory=Place)  # the other line that matters: where it was built, or saved
+    place: Place = Place()  # the other line that matters: where it was built, or saved

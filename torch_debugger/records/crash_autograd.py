@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from torch_debugger.records.base import BaseRecord
 from torch_debugger.records.findings import Place
 from torch_debugger.records.training import LocalTensor
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedState:
+class CarriedState(BaseRecord, frozen=True):
     """A tensor that ties one round of a loop to the graph of the round before."""
 
     name: str  # h, self.hidden, total
@@ -19,19 +17,17 @@ class CarriedState:
     in_module: bool = False  # kept by a module's own method
 
 
-@dataclass(frozen=True, slots=True)
-class InPlaceWrite:
+class InPlaceWrite(BaseRecord, frozen=True):
     """One write into a tensor that backward still needed."""
 
     place: Place  # the statement that wrote
     operation: str  # add_, CopySlices, optimizer.step
     target: str = ""  # the variable, where the statement names it
     layer: str = ""  # the torch layer that wrote: ReLU
-    constructor: Place = field(default_factory=Place)  # of that layer
+    constructor: Place = Place()  # of that layer
 
 
-@dataclass(frozen=True, slots=True)
-class Overwritten:
+class Overwritten(BaseRecord, frozen=True):
     """A tensor saved for backward, and who wrote into it after that."""
 
     shape: tuple[int, ...]
@@ -41,13 +37,12 @@ class Overwritten:
     by: str  # replay, graph, variable, step, update: what showed the write
     writes: tuple[InPlaceWrite, ...]
     parameter: str = ""  # net.fc2.weight, where the tensor is a parameter
-    saved: Place = field(default_factory=Place)  # the line whose operation saved it
-    loss_made: Place = field(default_factory=Place)  # where the loss was computed
+    saved: Place = Place()  # the line whose operation saved it
+    loss_made: Place = Place()  # where the loss was computed
     carried: CarriedState | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class FreedGraph:
+class FreedGraph(BaseRecord, frozen=True):
     """Why a graph was asked for gradients when an earlier backward had freed it."""
 
     reason: str  # again, repeated, shared, fed, carried, accumulated, made-before, cached
@@ -59,8 +54,7 @@ class FreedGraph:
     stepped: bool = False  # an optimizer stepped between the two
 
 
-@dataclass(frozen=True, slots=True)
-class GraphCut:
+class GraphCut(BaseRecord, frozen=True):
     """Where a loss lost its graph."""
 
     # detach, data, item, tensor, numpy, integer, grad, no_grad, decorator, switched-off, frozen, constant
@@ -74,8 +68,7 @@ class GraphCut:
     parts: int = 0  # tensors with a graph in a list that was made into one tensor
 
 
-@dataclass(frozen=True, slots=True)
-class Rebinding:
+class Rebinding(BaseRecord, frozen=True):
     """An update by hand that gave a trained variable a new tensor."""
 
     name: str  # w, self.w, params[k]
@@ -86,20 +79,18 @@ class Rebinding:
     cleared: bool = False  # some line clears gradients, or none are added up
 
 
-@dataclass(frozen=True, slots=True)
-class Differentiated:
+class Differentiated(BaseRecord, frozen=True):
     """An input of autograd.grad that no gradient can be given for."""
 
     reason: str  # plain, integer, frozen, late, remade, cut, unused
     name: str
     output: str  # what was differentiated: score
     place: Place  # what made the input; of late, remade and cut, the line that is wrong
-    output_made: Place = field(default_factory=Place)
+    output_made: Place = Place()
     text: str = ""  # the cut: x.detach()
 
 
-@dataclass(frozen=True, slots=True)
-class CustomFunction:
+class CustomFunction(BaseRecord, frozen=True):
     """A user's autograd.Function and its two halves."""
 
     name: str
@@ -109,34 +100,32 @@ class CustomFunction:
     inputs: tuple[str, ...]  # of forward, without ctx
     gradients: tuple[str, ...]  # the expressions that backward returns
     takes: tuple[str, ...]  # of backward, without ctx
-    saved: Place = field(default_factory=Place)  # ctx.save_for_backward(...)
+    saved: Place = Place()  # ctx.save_for_backward(...)
     saves: tuple[str, ...] = ()
     outputs: int = 1
     static: bool = True
     needed: tuple[bool, ...] = ()  # which inputs asked for a gradient, where the graph tells
     object: str = ""  # the variable that holds an object of the class, made instead of calling apply
-    object_made: Place = field(default_factory=Place)
+    object_made: Place = Place()
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedTensor:
+class RefusedTensor(BaseRecord, frozen=True):
     """A tensor that torch would not write into, turn into an array, copy, or send to another process."""
 
     tensor: LocalTensor  # under the expression the user's line has for it
     asked: str  # write, numpy, deepcopy, process
     holder: str = ""  # the list or module that holds it: losses, model.cache
-    made: Place = field(default_factory=Place)  # the statement that made or kept it
+    made: Place = Place()  # the statement that made or kept it
     inference: bool = False  # made in inference mode
     view: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class AutogradEvidence:
+class AutogradEvidence(BaseRecord, frozen=True):
     """What the autograd graph, version counters and a replay tell about a crash in backward."""
 
     roots: tuple[LocalTensor, ...] = ()  # what backward was called on
-    root_made: Place = field(default_factory=Place)  # the statement that made the first
-    criterion: Place = field(default_factory=Place)  # the constructor of a loss with reduction='none'
+    root_made: Place = Place()  # the statement that made the first
+    criterion: Place = Place()  # the constructor of a loss with reduction='none'
     overwritten: Overwritten | None = None
     freed: FreedGraph | None = None
     cut: GraphCut | None = None

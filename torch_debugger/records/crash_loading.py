@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from torch_debugger.records.base import BaseRecord, field
 from torch_debugger.records.findings import Place
 
 _NOWHERE = Place()
 
 
-@dataclass(frozen=True, slots=True)
-class LoaderState:
+class LoaderState(BaseRecord, frozen=True):
     """The DataLoader that was being read or made."""
 
     dataset: str  # its class
@@ -27,8 +25,7 @@ class LoaderState:
     lacks: tuple[str, ...] = ()  # methods a dataset needs and this one does not have
 
 
-@dataclass(frozen=True, slots=True)
-class Subscripted:
+class Subscripted(BaseRecord, frozen=True):
     """A container that was asked for something it does not hold."""
 
     container: str  # self.labels
@@ -40,8 +37,7 @@ class Subscripted:
     place: Place = _NOWHERE  # where the container is made
 
 
-@dataclass(frozen=True, slots=True)
-class MissingFile:
+class MissingFile(BaseRecord, frozen=True):
     """A file that was not there, and what stands around its place."""
 
     path: str
@@ -51,8 +47,7 @@ class MissingFile:
     relative: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class Raised:
+class Raised(BaseRecord, frozen=True):
     """An exception inside a dataset, a collate function or a worker's start, as near as it can be seen."""
 
     kind: str
@@ -66,8 +61,7 @@ class Raised:
     missing: MissingFile | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class OddPart:
+class OddPart(BaseRecord, frozen=True):
     """Where the samples of a batch differ, or hold what no batch can be made of."""
 
     path: str  # [1], ['label']; empty for the whole sample
@@ -77,8 +71,7 @@ class OddPart:
     counted: int  # of so many
 
 
-@dataclass(frozen=True, slots=True)
-class SampleFailure:
+class SampleFailure(BaseRecord, frozen=True):
     """An exception while a batch was made."""
 
     stage: str  # sample | collate | start
@@ -91,8 +84,7 @@ class SampleFailure:
     odd: OddPart | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerDeath:
+class WorkerDeath(BaseRecord, frozen=True):
     """A worker that ended without a word."""
 
     pids: tuple[int, ...]
@@ -111,8 +103,7 @@ class WorkerDeath:
     unguarded: Place = _NOWHERE  # the script's line that starts processes outside a __main__ guard
 
 
-@dataclass(frozen=True, slots=True)
-class Unpicklable:
+class Unpicklable(BaseRecord, frozen=True):
     """The part of an object that pickle refused."""
 
     sender: str  # DataLoader | torch.save | Process
@@ -123,8 +114,7 @@ class Unpicklable:
     start_method: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class OpenFiles:
+class OpenFiles(BaseRecord, frozen=True):
     """The descriptors of this process, counted."""
 
     opened: int
@@ -136,8 +126,7 @@ class OpenFiles:
     place: Place = _NOWHERE  # the line that fills the holder
 
 
-@dataclass(frozen=True, slots=True)
-class SlowBatch:
+class SlowBatch(BaseRecord, frozen=True):
     """A batch that did not come in time."""
 
     timeout_s: float
@@ -147,16 +136,14 @@ class SlowBatch:
     place: Place = _NOWHERE  # where it spends its time
 
 
-@dataclass(frozen=True, slots=True)
-class LoaderCall:
+class LoaderCall(BaseRecord, frozen=True):
     """What DataLoader(...) was given, where it raised at once."""
 
     given: dict[str, str]  # what differs from the defaults; objects by their class
     iterable: bool = False  # an IterableDataset
 
 
-@dataclass(frozen=True, slots=True)
-class LoaderUse:
+class LoaderUse(BaseRecord, frozen=True):
     """A DataLoader in the line that raised, and what its batches are made of."""
 
     name: str  # as the line writes it
@@ -171,8 +158,7 @@ class LoaderUse:
     collate: str = ""  # the user's own function that makes the batches: `sample` is then a batch of its
 
 
-@dataclass(frozen=True, slots=True)
-class LoadingEvidence:
+class LoadingEvidence(BaseRecord, frozen=True):
     """What a DataLoader and its workers were doing; the part that fits the crash is there."""
 
     loader: LoaderState | None = None
@@ -186,8 +172,7 @@ class LoadingEvidence:
 
 
 # Process groups, ranks and compiled regions at the moment of the crash.
-@dataclass(frozen=True, slots=True)
-class GroupEvidence:
+class GroupEvidence(BaseRecord, frozen=True):
     """What init_process_group was given, and what it found."""
 
     environment: dict[str, str] = field(default_factory=dict)  # RANK, WORLD_SIZE, ...: those that are set
@@ -204,8 +189,7 @@ class GroupEvidence:
     calls: tuple[Place, ...] = ()  # where the user's files call init_process_group
 
 
-@dataclass(frozen=True, slots=True)
-class ReductionEvidence:
+class ReductionEvidence(BaseRecord, frozen=True):
     """A DistributedDataParallel module and the parameters that its last backward pass left out."""
 
     model: str  # the user's name for it
@@ -218,13 +202,10 @@ class ReductionEvidence:
     held: tuple[str, ...] = ()  # other variables whose graph does reach parameters that were left out
     find_unused: bool = False
     checkpoints: tuple[Place, ...] = ()  # calls of torch.utils.checkpoint in the user's files
-    wrapped_at: Place = field(
-        default_factory=Place
-    )  # the line that calls DistributedDataParallel, where it is the only one
+    wrapped_at: Place = Place()  # the line that calls DistributedDataParallel, where it is the only one
 
 
-@dataclass(frozen=True, slots=True)
-class ChildFrame:
+class ChildFrame(BaseRecord, frozen=True):
     """A line of the traceback that another process left behind as text."""
 
     file: str
@@ -234,8 +215,7 @@ class ChildFrame:
     user: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ChildEvidence:
+class ChildEvidence(BaseRecord, frozen=True):
     """A process that this one started and that failed."""
 
     index: int | None = None  # the rank, by the count of mp.spawn
@@ -246,8 +226,7 @@ class ChildEvidence:
     exit_code: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class CompileEvidence:
+class CompileEvidence(BaseRecord, frozen=True):
     """What a compiler of torch's was asked to do with the user's code, and where it stopped."""
 
     stage: str  # graph break | fake tensors | backend | recompiling | running | export | ...
@@ -257,14 +236,13 @@ class CompileEvidence:
     region: str = ""  # what is compiled: model, train_step
     backend: str = ""
     inner: str = ""  # the exception of the backend: InvalidCxxCompiler
-    fullgraph: Place = field(default_factory=Place)  # the line with fullgraph=True, where there is only one
+    fullgraph: Place = Place()  # the line with fullgraph=True, where there is only one
     choices: tuple[str, ...] = ()  # the backends there are, where an unknown one was named
     limit: int | None = None  # compilations of one function
     eager: str = ""  # runs | fails: the same call without the compiler; empty where it was not tried
 
 
-@dataclass(frozen=True, slots=True)
-class ProcessEvidence:
+class ProcessEvidence(BaseRecord, frozen=True):
     """Process groups, ranks and compiled regions at the moment of the crash."""
 
     group: GroupEvidence | None = None

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from torch_debugger.records.base import BaseRecord, field
 from torch_debugger.records.findings import Place
 from torch_debugger.records.layers import LayerFact
 
 
-@dataclass(frozen=True, slots=True)
-class MethodFact:
+class MethodFact(BaseRecord, frozen=True):
     """A function that belongs to a class, or was meant to."""
 
     name: str
@@ -18,8 +16,7 @@ class MethodFact:
     fills: tuple[str, ...] = ()  # the attributes of self that it assigns
 
 
-@dataclass(frozen=True, slots=True)
-class InitFact:
+class InitFact(BaseRecord, frozen=True):
     """An object of the user's class whose base class was never, or not rightly, initialised."""
 
     cls: str  # the class whose __init__ is at fault
@@ -30,11 +27,10 @@ class InitFact:
     # arguments that the call must have.
     written: str = ""
     needed: str = ""  # the attribute that is missing therefore
-    first: Place = field(default_factory=Place)  # the first statement of __init__
+    first: Place = Place()  # the first statement of __init__
 
 
-@dataclass(frozen=True, slots=True)
-class ForwardFact:
+class ForwardFact(BaseRecord, frozen=True):
     """A module that was called and has no forward."""
 
     path: str
@@ -44,8 +40,7 @@ class ForwardFact:
     keys: tuple[str, ...] = ()  # of a ModuleList or ModuleDict: its entries
 
 
-@dataclass(frozen=True, slots=True)
-class ArgumentsFact:
+class ArgumentsFact(BaseRecord, frozen=True):
     """A module whose forward cannot be called with what it was given."""
 
     path: str
@@ -59,8 +54,7 @@ class ArgumentsFact:
     without_self: bool = False  # `def forward(x)`
 
 
-@dataclass(frozen=True, slots=True)
-class ClassUseFact:
+class ClassUseFact(BaseRecord, frozen=True):
     """A module class used where an object of it is meant."""
 
     written: str  # nn.ReLU, Net, model: as the line has it
@@ -73,11 +67,10 @@ class ClassUseFact:
     torchs: bool = True  # a class of torch's own
     needs: tuple[str, ...] = ()  # arguments of the constructor without a default
     objects: tuple[str, ...] = ()  # names that hold an object of this class
-    assigned: Place = field(default_factory=Place)  # where a name was given the class: model = Net
+    assigned: Place = Place()  # where a name was given the class: model = Net
 
 
-@dataclass(frozen=True, slots=True)
-class ValueFact:
+class ValueFact(BaseRecord, frozen=True):
     """Something that is no tensor and was used like one."""
 
     written: str  # the expression that stands for it: out, batch, self.lstm(x)
@@ -85,16 +78,15 @@ class ValueFact:
     holds: tuple[str, ...]  # its entries or attributes, in words: [0] a tensor [8, 4]
     receiver: str  # what was given it: `net.fc`, cross_entropy, or the attribute that was asked of it
     argument: str = ""  # input, target
-    origin: Place = field(default_factory=Place)  # the line that made it
+    origin: Place = Place()  # the line that made it
     maker: str = ""  # the call on that line: self.lstm(x)
     maker_path: str = ""  # net.lstm
     maker_kind: str = ""  # LSTM
     maker_returns: str = ""  # nothing | several, as the source of its forward says
-    returns: Place = field(default_factory=Place)  # the return statement, or the last line where there is none
+    returns: Place = Place()  # the return statement, or the last line where there is none
 
 
-@dataclass(frozen=True, slots=True)
-class StrayFact:
+class StrayFact(BaseRecord, frozen=True):
     """Layers that a model keeps where it does not look for them."""
 
     attribute: str
@@ -103,8 +95,7 @@ class StrayFact:
     place: Place
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizerRefusal:
+class OptimizerRefusal(BaseRecord, frozen=True):
     """What an optimizer was given when it refused."""
 
     kind: str  # Adam
@@ -116,12 +107,11 @@ class OptimizerRefusal:
     trainable: int = 0
     names: tuple[str, ...] = ()  # parameters concerned
     strays: tuple[StrayFact, ...] = ()
-    origin: Place = field(default_factory=Place)  # where the argument was made, frozen or used up
+    origin: Place = Place()  # where the argument was made, frozen or used up
     groups: tuple[int, ...] = ()  # numbers of the parameter groups concerned
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerRefusal:
+class SchedulerRefusal(BaseRecord, frozen=True):
     """What a learning rate scheduler was given or asked when it refused."""
 
     kind: str  # OneCycleLR
@@ -129,12 +119,11 @@ class SchedulerRefusal:
     given: str = ""
     optimizer: str = ""  # a name that holds an optimizer in reach
     numbers: dict[str, int] = field(default_factory=dict)
-    place: Place = field(default_factory=Place)  # the statement that builds the scheduler
-    counted: Place = field(default_factory=Place)  # the line that works out the steps it is built for
+    place: Place = Place()  # the statement that builds the scheduler
+    counted: Place = Place()  # the line that works out the steps it is built for
 
 
-@dataclass(frozen=True, slots=True)
-class ScalerRefusal:
+class ScalerRefusal(BaseRecord, frozen=True):
     """What a GradScaler was asked when it refused."""
 
     fault: str
@@ -142,11 +131,10 @@ class ScalerRefusal:
     scaler: str  # the user's variable
     optimizer: str = ""
     updated: bool = False  # the user's files call its update() somewhere
-    place: Place = field(default_factory=Place)  # the other line that matters: backward(), optimizer.step()
+    place: Place = Place()  # the other line that matters: backward(), optimizer.step()
 
 
-@dataclass(frozen=True, slots=True)
-class RegistrationRefusal:
+class RegistrationRefusal(BaseRecord, frozen=True):
     """Something that a module could not take under a name."""
 
     owner: str  # net.block or the class name
@@ -157,18 +145,17 @@ class RegistrationRefusal:
     function: str  # __setattr__, add_module, register_buffer, Sequential, ModuleList
     size: int | None = None  # of a list or tuple
     held: str = ""  # the kind of what has the name already
-    place: Place = field(default_factory=Place)  # where that was assigned, or the class statement
+    place: Place = Place()  # where that was assigned, or the class statement
 
 
-@dataclass(frozen=True, slots=True)
-class BatchSource:
+class BatchSource(BaseRecord, frozen=True):
     """The loop that hands out the batches, and how many samples its last one holds."""
 
     name: str  # as the loop writes it: loader, self.train_loader, range(0, len(x), 16)
     samples: int
     batch_size: int
     loop: Place  # the `for` line
-    place: Place = field(default_factory=Place)  # the whole statement that makes the DataLoader
+    place: Place = Place()  # the whole statement that makes the DataLoader
     is_range: bool = False  # a range over the first indices of the batches
 
     @property
@@ -176,8 +163,7 @@ class BatchSource:
         return self.samples % self.batch_size or self.batch_size
 
 
-@dataclass(frozen=True, slots=True)
-class SingleValueFact:
+class SingleValueFact(BaseRecord, frozen=True):
     """A normalization that was to work out the spread of one single value."""
 
     function: str  # batch_norm | group_norm | instance_norm
@@ -189,8 +175,7 @@ class SingleValueFact:
     source: BatchSource | None = None  # where it gives a batch of one
 
 
-@dataclass(frozen=True, slots=True)
-class SwappedArguments:
+class SwappedArguments(BaseRecord, frozen=True):
     """Two sizes of one constructor: exchanged, what has failed goes through."""
 
     function: str  # Decoder
@@ -201,8 +186,7 @@ class SwappedArguments:
     named: bool = False  # then they would bear the names of their parameters
 
 
-@dataclass(frozen=True, slots=True)
-class LayerSetting:
+class LayerSetting(BaseRecord, frozen=True):
     """One setting of one layer: with this value, what has failed goes through."""
 
     path: str  # model.decoder.up3
@@ -212,8 +196,7 @@ class LayerSetting:
     after: str = ""  # that line with it; empty where it makes several layers, or has several lines
 
 
-@dataclass(frozen=True, slots=True)
-class BuildingEvidence:
+class BuildingEvidence(BaseRecord, frozen=True):
     """How a module, optimizer or scheduler was built and called."""
 
     init: InitFact | None = None
@@ -229,16 +212,14 @@ class BuildingEvidence:
 
 
 # A checkpoint against the model or optimizer it was loaded into, and the file it was read from.
-@dataclass(frozen=True, slots=True)
-class StateEntry:
+class StateEntry(BaseRecord, frozen=True):
     """One tensor of a state dict."""
 
     name: str  # layer1.0.weight
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class InnerState:
+class InnerState(BaseRecord, frozen=True):
     """An entry of a checkpoint that is a state dict itself: checkpoint["model"]"""
 
     key: str
@@ -246,8 +227,7 @@ class InnerState:
     of_optimizer: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class ModelLoad:
+class ModelLoad(BaseRecord, frozen=True):
     """What a module's load_state_dict was given, and what it wanted."""
 
     name: str  # as the user calls it: model
@@ -263,8 +243,7 @@ class ModelLoad:
     layers: tuple[LayerFact, ...] = ()  # those whose shapes differ
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizerLoad:
+class OptimizerLoad(BaseRecord, frozen=True):
     """What an optimizer's load_state_dict was given, and what it has."""
 
     name: str
@@ -277,8 +256,7 @@ class OptimizerLoad:
     saved_groups: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class RefusedGlobal:
+class RefusedGlobal(BaseRecord, frozen=True):
     """A class or function that a file names and torch.load will not import by itself."""
 
     name: str  # argparse.Namespace
@@ -288,8 +266,7 @@ class RefusedGlobal:
     written: str = ""  # how the user's line can name it; empty where it needs an import
 
 
-@dataclass(frozen=True, slots=True)
-class StorageLocation:
+class StorageLocation(BaseRecord, frozen=True):
     """Where a stored tensor was to be put."""
 
     location: str  # cuda:0
@@ -298,8 +275,7 @@ class StorageLocation:
     asked_itself: bool = False  # the location is that map_location and not the file's
 
 
-@dataclass(frozen=True, slots=True)
-class FileFact:
+class FileFact(BaseRecord, frozen=True):
     """A file that was to be read or written, by its size and its first bytes."""
 
     path: str
@@ -317,8 +293,7 @@ class FileFact:
     os_name: str = ""  # what the user's line calls the os module
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointEvidence:
+class CheckpointEvidence(BaseRecord, frozen=True):
     """Each part only where the crash is of its kind."""
 
     model: ModelLoad | None = None

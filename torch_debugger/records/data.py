@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import ClassVar
 
+from torch_debugger.records.base import BaseRecord
 from torch_debugger.records.findings import Place
 
 
-@dataclass(frozen=True, slots=True)
-class TensorLook:
+class TensorLook(BaseRecord, frozen=True):
     """One tensor of a batch. `samples` holds a digest for each of its first samples."""
 
     name: str  # batch[0], batch["labels"]
@@ -23,8 +22,7 @@ class TensorLook:
     varied: bool = False  # nearly all of its numbers differ: two equal samples are one
 
 
-@dataclass(frozen=True, slots=True)
-class BatchLook:
+class BatchLook(BaseRecord, frozen=True):
     """A batch that a DataLoader delivered: the first ones of every loader, later those of deep steps."""
 
     loader: int  # LoaderFact.number
@@ -35,8 +33,7 @@ class BatchLook:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class InputLook:
+class InputLook(BaseRecord, frozen=True):
     """Data as it reaches a layer that learns, with no other such layer before it (deep steps)."""
 
     layer: str  # net.conv1
@@ -53,15 +50,14 @@ class InputLook:
     samples: tuple[int, ...]  # as in TensorLook; empty on a device
     call: Place  # the line that calls the model
     step: int
-    viewed_at: Place = field(default_factory=Place)  # the call of view() or reshape(), if it can be told
+    viewed_at: Place = Place()  # the call of view() or reshape(), if it can be told
     tensors: int = 1  # that the model was given in all
-    repeated_at: Place = field(default_factory=Place)  # where all samples are equal: a line with [row] * n
+    repeated_at: Place = Place()  # where all samples are equal: a line with [row] * n
     measured: int = 0  # how many of its numbers these were taken of; 0: not known
     not_finite: int | None = None  # among those; None: not counted
 
 
-@dataclass(frozen=True, slots=True)
-class RootInput:
+class RootInput(BaseRecord, frozen=True):
     """The numbers that a model was given, in training (on deep steps) and where no gradient is wanted."""
 
     root: str
@@ -73,8 +69,7 @@ class RootInput:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class TargetLook:
+class TargetLook(BaseRecord, frozen=True):
     """What a loss function compares the model with (deep steps and a few others)."""
 
     site: str  # LossSite.name
@@ -84,11 +79,10 @@ class TargetLook:
     labels: dict[str, int]  # class -> how often; empty where there are no classes
     copied_to: tuple[int, ...]  # on deep steps: columns of the first layer's input that equal the target
     step: int
-    made: Place = field(default_factory=Place)  # the line that computes the loss
+    made: Place = Place()  # the line that computes the loss
 
 
-@dataclass(frozen=True, slots=True)
-class ShuffledPair:
+class ShuffledPair(BaseRecord, frozen=True):
     """Two arrays that the source reads side by side, of which a line puts one into an order of its own."""
 
     first: str  # x
@@ -99,8 +93,7 @@ class ShuffledPair:
     index: str = ""  # the first is read with this shuffled index, and the second is not
 
 
-@dataclass(frozen=True, slots=True)
-class CopiedGenerator:
+class CopiedGenerator(BaseRecord, frozen=True):
     """A random generator that a dataset keeps and draws from, in a loader that copies it into its workers."""
 
     loader: int  # LoaderFact.number
@@ -113,8 +106,7 @@ class CopiedGenerator:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class FixedDraw:
+class FixedDraw(BaseRecord, frozen=True):
     """A function of the user's that the training loop calls, and that starts from one seed at every call."""
 
     function: str  # get_batch
@@ -125,8 +117,7 @@ class FixedDraw:
 
 
 # A few samples of a batch, as the model and the loss were given them.
-@dataclass(frozen=True, slots=True)
-class BatchSample:
+class BatchSample(BaseRecord, frozen=True):
     """One tensor of a batch: its first samples, made small, with the numbers that tell how it was."""
 
     step: int
@@ -153,8 +144,7 @@ class BatchSample:
 
 
 # What loading data costs a training: the waits for each DataLoader, and what its dataset holds.
-@dataclass(frozen=True, slots=True)
-class HeldData:
+class HeldData(BaseRecord, frozen=True):
     """An attribute of a dataset with one entry for each sample."""
 
     attribute: str
@@ -165,8 +155,7 @@ class HeldData:
     objects_bytes: int = 0  # of the Python objects in a list, all of them, about
 
 
-@dataclass(frozen=True, slots=True)
-class LoadingTime:
+class LoadingTime(BaseRecord, frozen=True):
     """How long one DataLoader is waited for. Since the run began; the last one holds."""
 
     loader: int  # LoaderFact.number
@@ -187,8 +176,7 @@ class LoadingTime:
     on_device: bool  # the dataset makes its tensors on a GPU
 
 
-@dataclass(frozen=True, slots=True)
-class LineCost:
+class LineCost(BaseRecord, frozen=True):
     """A line of the user's that making a batch went through."""
 
     place: Place
@@ -197,8 +185,7 @@ class LineCost:
     depth: int  # lines of the user's around it
 
 
-@dataclass(frozen=True, slots=True)
-class LoadingLines:
+class LoadingLines(BaseRecord, frozen=True):
     """Where the time of making a batch goes, line by line, in some batches of a loader without workers. Sums
     since the run began; the last one holds."""
 
@@ -210,8 +197,7 @@ class LoadingLines:
 
 
 # What the workers of DataLoaders do: how long each is at work, at which samples, and the memory it takes.
-@dataclass(frozen=True, slots=True)
-class WorkerTime:
+class WorkerTime(BaseRecord, frozen=True):
     """One worker of a loader. The first batch of each pass is left out: there the worker starts."""
 
     worker: int
@@ -225,8 +211,7 @@ class WorkerTime:
     place_share: float  # of the times that it was looked at then
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerTimes:
+class WorkerTimes(BaseRecord, frozen=True):
     """The workers of one loader, side by side. Since the run began; the last one holds."""
 
     loader: int  # LoaderFact.number
@@ -236,8 +221,7 @@ class WorkerTimes:
     workers: tuple[WorkerTime, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class SampleSeen:
+class SampleSeen(BaseRecord, frozen=True):
     """A sample that was being made, seen again and again while the training waited for its batch."""
 
     index: int | None  # that the dataset was asked for; None where it is a stream
@@ -249,8 +233,7 @@ class SampleSeen:
     file_bytes: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class StalledBatch:
+class StalledBatch(BaseRecord, frozen=True):
     """A batch that the training waited for far longer than for others."""
 
     loader: int  # LoaderFact.number
@@ -265,8 +248,7 @@ class StalledBatch:
     sample: SampleSeen | None  # the one that took longest, where it could be seen
 
 
-@dataclass(frozen=True, slots=True)
-class GrownContainer:
+class GrownContainer(BaseRecord, frozen=True):
     """A list, dictionary or set within reach of a worker's dataset that gets longer."""
 
     name: str  # self.cache, or CACHE of the module
@@ -278,8 +260,7 @@ class GrownContainer:
     place: Place  # the line that adds to it, where the source shows one
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerLook:
+class WorkerLook(BaseRecord, frozen=True):
     """What memory a worker takes. Told ever more rarely."""
 
     loader: int  # LoaderFact.number
@@ -293,8 +274,7 @@ class WorkerLook:
     grown: tuple[GrownContainer, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class SharedHandle:
+class SharedHandle(BaseRecord, frozen=True):
     """A file or connection that a dataset opened before its workers were forked, and that they read through."""
 
     loader: int  # LoaderFact.number

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from torch_debugger.records.base import BaseRecord, field
 
 SEVERITIES = ("note", "warning", "error")
 
 
-@dataclass(frozen=True, slots=True)
-class Request:
+class Request(BaseRecord, frozen=True):
     """The one message that travels upstream: look closely for some steps."""
 
     steps: int
@@ -17,8 +16,7 @@ class Request:
     profile: bool = False  # where the time of these steps goes, by torch's profiler
 
 
-@dataclass(frozen=True, slots=True)
-class Edit:
+class Edit(BaseRecord, frozen=True):
     """The change to make, as lines: what stands there and what should."""
 
     file: str
@@ -27,8 +25,7 @@ class Edit:
     after: str  # several lines joined by newlines; indentation as in the file
 
 
-@dataclass(frozen=True, slots=True)
-class Finding:
+class Finding(BaseRecord, frozen=True):
     check: str  # TD101
     name: str  # missing-zero-grad
     severity: str  # error | warning | note
@@ -54,8 +51,7 @@ class Finding:
 
 
 # Where something is: in the user's files, and in the user's model.
-@dataclass(frozen=True, slots=True)
-class Place:
+class Place(BaseRecord, frozen=True):
     """A line of the user's code and, where one is known, the module path it belongs to."""
 
     file: str | None = None
@@ -75,8 +71,7 @@ PHASES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Difference:
+class Difference(BaseRecord, frozen=True):
     """One thing that is not the same in both runs. An empty text: that run has none."""
 
     name: str
@@ -84,8 +79,7 @@ class Difference:
     second: str
 
 
-@dataclass(frozen=True, slots=True)
-class Topic:
+class Topic(BaseRecord, frozen=True):
     """All that was compared under one heading."""
 
     name: str  # settings | optimizer | code | environment | data | model | outcome
@@ -94,8 +88,7 @@ class Topic:
     unseen: str = ""  # what could not be compared, and why
 
 
-@dataclass(frozen=True, slots=True)
-class Gap:
+class Gap(BaseRecord, frozen=True):
     """A number of one tensor at one step, as each run has it."""
 
     step: int
@@ -109,8 +102,7 @@ class Gap:
     tolerance: float  # what rounding explains at this point
 
 
-@dataclass(frozen=True, slots=True)
-class Extent:
+class Extent(BaseRecord, frozen=True):
     """The steps of which a run has any number."""
 
     steps: int
@@ -118,8 +110,7 @@ class Extent:
     last: int
 
 
-@dataclass(frozen=True, slots=True)
-class Parting:
+class Parting(BaseRecord, frozen=True):
     """Where two runs part, if they do."""
 
     verdict: str  # same | rounding | parted | unseen
@@ -141,8 +132,7 @@ class Parting:
     extents: tuple[Extent, ...] = ()  # of the first run and of the second
 
 
-@dataclass(frozen=True, slots=True)
-class Cause:
+class Cause(BaseRecord, frozen=True):
     """What the structure of a parting tells about its reason."""
 
     sentence: str
@@ -150,8 +140,7 @@ class Cause:
     check: str = ""  # what to look at where none does
 
 
-@dataclass(frozen=True, slots=True)
-class Noise:
+class Noise(BaseRecord, frozen=True):
     """A number that the runs end with, and how far apart runs of one kind end."""
 
     tag: str  # loss, eval/accuracy
@@ -163,8 +152,7 @@ class Noise:
     steps: tuple[int, int] = (0, 0)  # the window over which a curve was averaged
 
 
-@dataclass(frozen=True, slots=True)
-class Suspect:
+class Suspect(BaseRecord, frozen=True):
     """A finding that only one of the runs has, from the step at which they part or before."""
 
     run: str
@@ -172,8 +160,7 @@ class Suspect:
     finding: Finding
 
 
-@dataclass(frozen=True, slots=True)
-class RunsComparison:
+class RunsComparison(BaseRecord, frozen=True):
     first: str  # how the report calls them
     second: str
     parting: Parting
@@ -184,7 +171,7 @@ class RunsComparison:
     renamed: tuple[tuple[str, str], ...] = ()  # modules and parameters matched by order and shape
     unmatched: tuple[tuple[str, str], ...] = ()  # (name, first | second)
     advice: str = ""  # a command that would tell more
-    missing: tuple[str, ...] = field(default=())  # sentences: what of the logs cannot be read
+    missing: tuple[str, ...] = ()  # sentences: what of the logs cannot be read
     verdicts: tuple[tuple[str, Finding | None], ...] = ()  # of each run that was watched
     suspect: Suspect | None = None
     unwatched: tuple[str, ...] = ()  # the runs of which there is no more than what a SummaryWriter was given

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from torch_debugger.records.base import BaseRecord, field
 from torch_debugger.records.findings import Place
 from torch_debugger.records.training import LocalTensor
 
@@ -12,8 +12,7 @@ if TYPE_CHECKING:
     import numpy.typing
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenNumber:
+class WrittenNumber(BaseRecord, frozen=True):
     """The one place of a file that gives a name its number."""
 
     name: str
@@ -23,8 +22,7 @@ class WrittenNumber:
     uses: int  # how often the file reads the name
 
 
-@dataclass(frozen=True, slots=True)
-class Construction:
+class Construction(BaseRecord, frozen=True):
     """How the user's source builds a module: the call, and the function it stands in."""
 
     place: Place  # the constructing lines, all of them
@@ -33,8 +31,7 @@ class Construction:
     numbers: tuple[WrittenNumber, ...] = ()  # behind the names that the lines mention
 
 
-@dataclass(frozen=True, slots=True)
-class LayerFact:
+class LayerFact(BaseRecord, frozen=True):
     """The torch layer that was running when the script crashed."""
 
     path: str | None  # net.fc1
@@ -51,8 +48,7 @@ class LayerFact:
 
 
 # How layers and loops fare on a deep step: what saturates, what is the same, what is kept too long.
-@dataclass(frozen=True, slots=True)
-class KeptGraphs:
+class KeptGraphs(BaseRecord, frozen=True):
     """A variable of the user's that keeps the autograd graphs of earlier steps alive."""
 
     name: str  # losses, self.losses, history['loss'], total_loss
@@ -65,8 +61,7 @@ class KeptGraphs:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class TwinUnits:
+class TwinUnits(BaseRecord, frozen=True):
     """Weight matrices whose units are all alike before an update of a deep step."""
 
     optimizer: str
@@ -77,8 +72,7 @@ class TwinUnits:
     place: Place  # the line that fills them, if it can be told
 
 
-@dataclass(frozen=True, slots=True)
-class Squasher:
+class Squasher(BaseRecord, frozen=True):
     """A sigmoid or tanh between two layers, on one deep step."""
 
     source: str  # the layer that feeds it: net.fc1
@@ -88,8 +82,7 @@ class Squasher:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class BatchNormLook:
+class BatchNormLook(BaseRecord, frozen=True):
     """Batch normalisation in training mode on one deep step: the batch beside what it keeps for evaluation."""
 
     name: str  # net.bn1
@@ -100,8 +93,7 @@ class BatchNormLook:
     biased: str = ""  # the layer in front whose bias goes nowhere but into this norm: net.conv1
 
 
-@dataclass(frozen=True, slots=True)
-class SampleSpread:
+class SampleSpread(BaseRecord, frozen=True):
     """Tensors [samples, features] that a model made, among the variables around a backward()."""
 
     names: tuple[str, ...]  # z1, z2
@@ -110,8 +102,7 @@ class SampleSpread:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class LatentLook:
+class LatentLook(BaseRecord, frozen=True):
     """The latent variables of a variational model on one look: how much they say about the samples."""
 
     source: str  # the layer that makes their means: vae.fc_mean
@@ -121,8 +112,7 @@ class LatentLook:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class WeightedSum:
+class WeightedSum(BaseRecord, frozen=True):
     """A softmax whose weights add up to 1 over one dimension and are used in a sum over others."""
 
     shape: tuple[int, ...]  # of the softmax
@@ -143,8 +133,7 @@ QUANTILES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
+class Table(BaseRecord, frozen=True):
     """The heading of a table of rows: written once, referred to by every row."""
 
     # activation | output_gradient | range (of float16 activations) | parameter | update
@@ -156,8 +145,7 @@ class Table:
     dtypes: tuple[str, ...] = ()  # of each tensor, where their ranges matter: float16
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TensorRows:
+class TensorRows(BaseRecord, frozen=True, eq=False):
     """One table filled at one step: values[tensor, column], float32, NaN where unknown."""
 
     step: int
@@ -173,8 +161,7 @@ class TensorRows:
 
 
 # A NaN or Inf: where it showed, and what a closer look says of its origin.
-@dataclass(frozen=True, slots=True)
-class Operand:
+class Operand(BaseRecord, frozen=True):
     """What went into an op. `low` and `high` are of the finite values, 0 where there are none."""
 
     name: str  # as the user's line calls it: p, self.scale; empty where it has no name
@@ -191,21 +178,20 @@ class Operand:
     parameter: str = ""  # net.fc.weight, where it is one
 
 
-@dataclass(frozen=True, slots=True)
-class Origin:
+class Origin(BaseRecord, frozen=True):
     """Where something not finite was made."""
 
     # forward (in a model) | loss (outside of one) | backward | input (it came in with the data) | weights
     phase: str
     module: str | None  # the innermost module at work
     op: str | None  # as the user wrote it: log, div, softmax, normalize
-    place: Place = field(default_factory=Place)  # the user's line
+    place: Place = Place()  # the user's line
     operands: tuple[Operand, ...] = ()
     inner: str = ""  # the op of torch's own inside that one which made it: div inside normalize
     arguments: tuple[str, ...] = ()  # what else it was given: -0.5 of x.pow(-0.5), dim=1
     made: str = ""  # nan | inf | -inf, what came out first
     into_nan: str = ""  # the op that later made NaN of the Inf
-    into_nan_place: Place = field(default_factory=Place)
+    into_nan_place: Place = Place()
     selected_by: str = ""  # backward: the op (where, masked_fill) that left this one's bad values out
     masked_row: bool = False  # an operand has a row that is -inf as a whole
     given: str = ""  # input: the tensor it came in with, as the user calls it
@@ -213,8 +199,7 @@ class Origin:
     samples: tuple[int, ...] = ()  # input: the samples of the dataset that hold it (the first ten)
 
 
-@dataclass(frozen=True, slots=True)
-class NonFinite:
+class NonFinite(BaseRecord, frozen=True):
     """The first NaN or Inf of the run, and what the step's evidence says of its origin."""
 
     step: int  # 0 where no steps are counted
@@ -237,8 +222,7 @@ class NonFinite:
     policy: str = "report"
 
 
-@dataclass(frozen=True, slots=True)
-class NonFiniteOutput:
+class NonFiniteOutput(BaseRecord, frozen=True):
     """A model gave NaN in a script that had trained nothing by then."""
 
     model: str  # the user's name for it
@@ -251,8 +235,7 @@ class NonFiniteOutput:
     fact: NonFinite
 
 
-@dataclass(frozen=True, slots=True)
-class UntrainedModel:
+class UntrainedModel(BaseRecord, frozen=True):
     """A model that was called in a script without a backward, said at its end."""
 
     model: str
@@ -263,8 +246,7 @@ class UntrainedModel:
 
 
 # Facts of attention: how scores become weights.
-@dataclass(frozen=True, slots=True)
-class MultipliedMask:
+class MultipliedMask(BaseRecord, frozen=True):
     """Scores that were multiplied with a tensor of numbers right in front of a softmax (deep steps)."""
 
     shape: tuple[int, ...]  # of the scores
@@ -275,8 +257,7 @@ class MultipliedMask:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class AttentionByHand:
+class AttentionByHand(BaseRecord, frozen=True):
     """softmax(q @ k^T) @ v op by op in the graph of a loss, its weights used for nothing else (deep steps)."""
 
     shape: tuple[int, ...]  # of the weights
@@ -289,8 +270,7 @@ class AttentionByHand:
 
 
 # Facts of sequences on their way through a model.
-@dataclass(frozen=True, slots=True)
-class PaddedState:
+class PaddedState(BaseRecord, frozen=True):
     """A recurrent layer of which the loss sees only the state after the last step, and how its rows end."""
 
     layer: str  # net.rnn
@@ -312,8 +292,7 @@ class PaddedState:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class SequenceInput:
+class SequenceInput(BaseRecord, frozen=True):
     """What a layer was given that takes the first axis for time: a recurrent one, or attention (deep steps)."""
 
     layer: str  # net.lstm

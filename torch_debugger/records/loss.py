@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
+from torch_debugger.records.base import BaseRecord
 from torch_debugger.records.findings import Place
 
 
-@dataclass(frozen=True, slots=True)
-class Spread:
+class Spread(BaseRecord, frozen=True):
     """The numbers of one side, of a sample where there are many."""
 
     lowest: float
@@ -18,8 +17,7 @@ class Spread:
     std: float
 
 
-@dataclass(frozen=True, slots=True)
-class Comparison:
+class Comparison(BaseRecord, frozen=True):
     """One loss over numbers: mean squared error, Huber, binary cross-entropy."""
 
     site: str  # LossSite.name
@@ -35,8 +33,7 @@ class Comparison:
     pos_weight: float = math.nan  # the one number given to binary cross-entropy
 
 
-@dataclass(frozen=True, slots=True)
-class ClassTargets:
+class ClassTargets(BaseRecord, frozen=True):
     """One negative log-likelihood: what it took for log-probabilities, and the classes it was told."""
 
     site: str
@@ -53,8 +50,7 @@ class ClassTargets:
     total: int = 0  # targets
 
 
-@dataclass(frozen=True, slots=True)
-class TokenTargets:
+class TokenTargets(BaseRecord, frozen=True):
     """The targets of a sequence model as rows of tokens."""
 
     site: str
@@ -75,8 +71,7 @@ class TokenTargets:
     padding: int | None = None  # its padding_idx
 
 
-@dataclass(frozen=True, slots=True)
-class SkippedLosses:
+class SkippedLosses(BaseRecord, frozen=True):
     """Losses that were not finite and that the script went past without a backward(), counted so far."""
 
     name: str  # the variable
@@ -86,8 +81,7 @@ class SkippedLosses:
 
 
 # Facts that the whole autograd graph of a loss shows on a deep step.
-@dataclass(frozen=True, slots=True)
-class DropoutLook:
+class DropoutLook(BaseRecord, frozen=True):
     """A dropout on the way to the loss, by its mask."""
 
     source: str  # the layer that feeds it: net.fc1
@@ -96,8 +90,7 @@ class DropoutLook:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class AxesLook:
+class AxesLook(BaseRecord, frozen=True):
     """A view() or reshape() in the model that reads a tensor as if its axes were in another order."""
 
     source: str  # the layer that made it: net.qkv
@@ -108,8 +101,7 @@ class AxesLook:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class FutureLook:
+class FutureLook(BaseRecord, frozen=True):
     """A model of the next token, and whether what it predicts from sees that very token."""
 
     tokens: str  # the embedding: model.tok
@@ -121,8 +113,7 @@ class FutureLook:
     layer: str = ""  # a recurrent one that also reads backwards, in place of attentions: lm.lstm
 
 
-@dataclass(frozen=True, slots=True)
-class ReusedWeight:
+class ReusedWeight(BaseRecord, frozen=True):
     """A weight matrix that one forward uses again and again, as a recurrent cell does."""
 
     name: str  # net.rec.weight
@@ -130,8 +121,7 @@ class ReusedWeight:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class HandMadeWeights:
+class HandMadeWeights(BaseRecord, frozen=True):
     """Weight matrices of no module, before the first update: as a script in functional style has them."""
 
     count: int
@@ -151,8 +141,7 @@ DEVIATION_FORMS = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class FormFit:
+class FormFit(BaseRecord, frozen=True):
     """A gradient as `first` times one function plus `second` times another, and the share left over."""
 
     first: float
@@ -160,8 +149,7 @@ class FormFit:
     misfit: float
 
 
-@dataclass(frozen=True, slots=True)
-class DivergenceReading:
+class DivergenceReading(BaseRecord, frozen=True):
     """A tensor that the deviation is made of, and what the divergence takes it for."""
 
     form: str  # log-variance | log-deviation | deviation | variance
@@ -172,8 +160,7 @@ class DivergenceReading:
     used: tuple[float, ...]  # how far what multiplies the noise is from each of DEVIATION_FORMS, as a share
 
 
-@dataclass(frozen=True, slots=True)
-class NoiseLook:
+class NoiseLook(BaseRecord, frozen=True):
     mean: float
     deviation: float
     low: float
@@ -181,23 +168,21 @@ class NoiseLook:
     count: int
 
 
-@dataclass(frozen=True, slots=True)
-class WrittenSampling:
+class WrittenSampling(BaseRecord, frozen=True):
     """How the sampling stands in the source."""
 
-    place: Place = field(default_factory=Place)  # mean + deviation * noise
+    place: Place = Place()  # mean + deviation * noise
     deviation: str = ""  # as it is written there, or where the function is called
-    deviation_place: Place = field(default_factory=Place)  # of that
+    deviation_place: Place = Place()  # of that
     around: tuple[str, ...] = ()  # what stands before and behind it in that line
     noise: str = ""  # the call: torch.rand_like
-    noise_place: Place = field(default_factory=Place)
+    noise_place: Place = Place()
     parts: tuple[
         str, ...
     ] = ()  # of another order than the right one: mean, deviation, noise; `around` is that of the whole then
 
 
-@dataclass(frozen=True, slots=True)
-class LatentSampling:
+class LatentSampling(BaseRecord, frozen=True):
     """mean + deviation * noise on the way to a loss that also holds a divergence of mean and deviation."""
 
     source: str  # the layer that makes the mean: vae.fc_mean

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from torch_debugger.records.base import BaseRecord, field
 from torch_debugger.records.findings import Place
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleFact:
+class ModuleFact(BaseRecord, frozen=True):
     """One module of a model. The path starts with the user's own name for the root: net.encoder.0"""
 
     path: str
     kind: str  # class name: Linear, ReLU, MyBlock
-    place: Place = field(default_factory=Place)  # the line that constructs it, if found
+    place: Place = Place()  # the line that constructs it, if found
     parameters: int = 0  # its own elements, children excluded
     settings: dict[str, float] = field(default_factory=dict)  # p of dropout, devices of DataParallel
 
 
-@dataclass(frozen=True, slots=True)
-class ParameterFact:
+class ParameterFact(BaseRecord, frozen=True):
     path: str  # net.fc1.weight
     shape: tuple[int, ...]
     dtype: str
@@ -27,8 +24,7 @@ class ParameterFact:
     trainable: bool
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFact:
+class ModelFact(BaseRecord, frozen=True):
     """A root module the script called: its tree in definition order."""
 
     root: str  # the user's name for it: model, netG, self.policy
@@ -37,12 +33,11 @@ class ModelFact:
     modules: tuple[ModuleFact, ...]
     parameters: tuple[ParameterFact, ...]
     step: int
-    forward: Place = field(default_factory=Place)  # the root's forward method
-    filled: Place = field(default_factory=Place)  # the first call in its file that sets random weights
+    forward: Place = Place()  # the root's forward method
+    filled: Place = Place()  # the first call in its file that sets random weights
 
 
-@dataclass(frozen=True, slots=True)
-class StrayModuleFact:
+class StrayModuleFact(BaseRecord, frozen=True):
     """Modules that forward calls but that their owner never registered."""
 
     owner: str  # net
@@ -55,8 +50,7 @@ class StrayModuleFact:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class OptimizerFact:
+class OptimizerFact(BaseRecord, frozen=True):
     """An optimizer and the hyperparameters of its groups, as they are at `step`."""
 
     name: str  # the user's variable, or optimizer, optimizer_2
@@ -78,8 +72,7 @@ class OptimizerFact:
         return [group | start for group, start in zip(plain, starts, strict=True)]
 
 
-@dataclass(frozen=True, slots=True)
-class SchedulerFact:
+class SchedulerFact(BaseRecord, frozen=True):
     kind: str
     optimizer: str
     place: Place
@@ -89,8 +82,7 @@ class SchedulerFact:
     source: str = ""  # the statement that makes it
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerRow:
+class LedgerRow(BaseRecord, frozen=True):
     """All that is known of one parameter. None means: not known yet."""
 
     name: str
@@ -103,8 +95,7 @@ class LedgerRow:
     changed: bool | None  # by the last watched optimizer step, by value
 
 
-@dataclass(frozen=True, slots=True)
-class LedgerFact:
+class LedgerFact(BaseRecord, frozen=True):
     """The parameter ledger of one root at one step."""
 
     root: str
@@ -120,8 +111,7 @@ INPUT, OUTPUT, OPERATION, MODULE = "input", "output", "operation", "module"
 PARAMETER, BUFFER, CONSTANT = "parameter", "buffer", "constant"
 
 
-@dataclass(frozen=True, slots=True)
-class TensorForm:
+class TensorForm(BaseRecord, frozen=True):
     shape: tuple[int, ...]  # -1 where it is ragged
     dtype: str  # float32
     device: str  # cpu, cuda:0
@@ -130,8 +120,7 @@ class TensorForm:
 UNKNOWN_FORM = TensorForm((), "unknown", "")  # of a graph from elsewhere that does not tell its shapes
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
+class GraphNode(BaseRecord, frozen=True):
     name: str  # unique: ResNet/layer1/0/conv1/conv2d
     kind: str
     op: str  # conv2d; for a module its class
@@ -140,8 +129,7 @@ class GraphNode:
     detail: str = ""  # what it was given besides tensors: dim=1
 
 
-@dataclass(frozen=True, slots=True)
-class GraphEdge:
+class GraphEdge(BaseRecord, frozen=True):
     """One tensor from the node that made it, or last wrote into it, to one that reads it."""
 
     source: int  # places in the list of nodes; the source stands before the target
@@ -150,8 +138,7 @@ class GraphEdge:
     form: TensorForm
 
 
-@dataclass(frozen=True, slots=True)
-class GraphScope:
+class GraphScope(BaseRecord, frozen=True):
     """One call of a module; a second call of the same one has a scope of its own."""
 
     name: str  # unique: ResNet/layer1/0, and ResNet/act_2 for the second call of `act`
@@ -162,8 +149,7 @@ class GraphScope:
     caller: str = ""  # name of the scope that called it; empty for the model itself
 
 
-@dataclass(frozen=True, slots=True)
-class GraphModule:
+class GraphModule(BaseRecord, frozen=True):
     """One module of the model, called or not."""
 
     path: str  # layer1.0; empty for the model itself
@@ -173,8 +159,7 @@ class GraphModule:
     detail: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class ModelGraph:
+class ModelGraph(BaseRecord, frozen=True):
     nodes: tuple[GraphNode, ...]  # in the order in which they ran
     edges: tuple[GraphEdge, ...]
     scopes: tuple[GraphScope, ...]  # a scope stands behind the one that called it
@@ -183,8 +168,7 @@ class ModelGraph:
 
 
 # How tensors went through a model in one forward: the calls of its modules, and what lies between.
-@dataclass(frozen=True, slots=True)
-class CallFact:
+class CallFact(BaseRecord, frozen=True):
     """One call of a module: the numbers of a scope of the graph."""
 
     scope: str  # its name in the graph
@@ -194,8 +178,7 @@ class CallFact:
     uncounted: str = ""  # why not, or what is left out
 
 
-@dataclass(frozen=True, slots=True)
-class ModelFlow:
+class ModelFlow(BaseRecord, frozen=True):
     """The graph's nodes are calls of layers, and the operations that autograd saw between them."""
 
     root: str  # the user's name for the model
@@ -205,8 +188,7 @@ class ModelFlow:
 
 
 # Facts of how the parts of a training hang together: who steps, who is reached, who was loaded.
-@dataclass(frozen=True, slots=True)
-class StepCycle:
+class StepCycle(BaseRecord, frozen=True):
     """What an optimizer found when it stepped (deep steps only)."""
 
     step: int
@@ -215,17 +197,16 @@ class StepCycle:
     gradients: str  # nonzero | zero | none | stale (the very ones of its last step)
     backwards: int  # seen since its last step
     backward: Place  # the last of them
-    cleared: Place = field(default_factory=Place)  # a zero_grad() after that backward and before the step
+    cleared: Place = Place()  # a zero_grad() after that backward and before the step
     losses: tuple[str, ...] = ()  # scalars with a graph near the step, where no backward came
     trained: bool = True  # some model was called with gradients on in this step
-    uncalled: Place = field(default_factory=Place)  # a line that names `backward` and does not call it
+    uncalled: Place = Place()  # a line that names `backward` and does not call it
     twin: str = ""  # a trained model that no optimizer holds, with parameters of these very shapes
-    twin_place: Place = field(default_factory=Place)  # the line that makes that model
+    twin_place: Place = Place()  # the line that makes that model
     unspent: str = ""  # a loss near the step that leads to its parameters, where the backward was another's
 
 
-@dataclass(frozen=True, slots=True)
-class IdleOptimizer:
+class IdleOptimizer(BaseRecord, frozen=True):
     """An optimizer whose parameters get gradients and stay as they are, because it has not stepped yet."""
 
     optimizer: str
@@ -237,12 +218,11 @@ class IdleOptimizer:
     uncalled: Place  # a line that names its `step` and does not call it
     stepped: bool  # it has now, so all is well
     step: int
-    condition: Place = field(default_factory=Place)  # the if around the one line that calls its step()
+    condition: Place = Place()  # the if around the one line that calls its step()
     written: str = ""  # the optimizer at the line of backward(): self.optimizer
 
 
-@dataclass(frozen=True, slots=True)
-class UnreachedPart:
+class UnreachedPart(BaseRecord, frozen=True):
     """A part of a model that an optimizer holds and no gradient reaches, and what the source says about it."""
 
     root: str
@@ -260,16 +240,14 @@ class UnreachedPart:
     at_end: bool = False  # told once more when the run is over: its values are still the same
 
 
-@dataclass(frozen=True, slots=True)
-class SavedTensor:
+class SavedTensor(BaseRecord, frozen=True):
     """One entry of a state_dict."""
 
     key: str
     shape: tuple[int, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class CheckpointLoad:
+class CheckpointLoad(BaseRecord, frozen=True):
     """A load_state_dict() that went through: what was asked for, what was given."""
 
     kind: str  # the module's class
@@ -286,8 +264,7 @@ class CheckpointLoad:
     filtered: bool = False  # the script itself took over what fits by name, and nothing did
 
 
-@dataclass(frozen=True, slots=True)
-class GradientFlag:
+class GradientFlag(BaseRecord, frozen=True):
     """An attribute that was meant to switch gradients on or off, and is none that torch knows."""
 
     root: str
@@ -303,8 +280,7 @@ class GradientFlag:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class UnmatchedSwitch:
+class UnmatchedSwitch(BaseRecord, frozen=True):
     """A line that should switch gradients and does not: by a test that no name passes, or by `==`."""
 
     root: str
@@ -317,8 +293,7 @@ class UnmatchedSwitch:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class FreshParameter:
+class FreshParameter(BaseRecord, frozen=True):
     """A parameter that every forward pass makes anew, so that no optimizer can hold it."""
 
     root: str
@@ -330,8 +305,7 @@ class FreshParameter:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class ReplacedParameter:
+class ReplacedParameter(BaseRecord, frozen=True):
     """A parameter that an optimizer held, and in whose place is another object that none holds."""
 
     root: str
@@ -343,8 +317,7 @@ class ReplacedParameter:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class FrozenAtRandom:
+class FrozenAtRandom(BaseRecord, frozen=True):
     """Frozen layers in front of trained ones, whose weights are still those that their initialization draws."""
 
     root: str
@@ -360,8 +333,7 @@ class FrozenAtRandom:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class DataWritten:
+class DataWritten(BaseRecord, frozen=True):
     """Values that the graph of a loss needs, and that were written through `.data` before its backward."""
 
     name: str  # net.fc.weight, or a variable
@@ -373,8 +345,7 @@ class DataWritten:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class PlainTensor:
+class PlainTensor(BaseRecord, frozen=True):
     """A tensor that a module keeps as a plain attribute, beside its parameters and buffers."""
 
     owner: str  # net.norm
@@ -393,8 +364,7 @@ class PlainTensor:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class UntiedWeights:
+class UntiedWeights(BaseRecord, frozen=True):
     """Two weights that a line of the source makes one or alike, and that train apart."""
 
     root: str

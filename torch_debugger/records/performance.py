@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
+from torch_debugger.records.base import BaseRecord
 from torch_debugger.records.findings import Place
 
 
-@dataclass(frozen=True, slots=True)
-class LineTime:
+class LineTime(BaseRecord, frozen=True):
     """One line of the user's: the host's time in it and below it, as far as that is no line of the user's. The
     backward of what it computed is told with it, and not with the line that calls backward()."""
 
@@ -19,8 +17,7 @@ class LineTime:
     passes: int
 
 
-@dataclass(frozen=True, slots=True)
-class ModuleTime:
+class ModuleTime(BaseRecord, frozen=True):
     """One module with everything in it."""
 
     module: str  # net.layers.0
@@ -32,8 +29,7 @@ class ModuleTime:
     device_backward_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class OpTime:
+class OpTime(BaseRecord, frozen=True):
     op: str  # aten::addmm
     calls: int
     host_s: float  # without what it called
@@ -41,8 +37,7 @@ class OpTime:
     shapes: str  # of the call that took longest
 
 
-@dataclass(frozen=True, slots=True)
-class SyncTime:
+class SyncTime(BaseRecord, frozen=True):
     """A line at which the host waited for the device."""
 
     place: Place
@@ -52,8 +47,7 @@ class SyncTime:
     lost_s: float = 0.0  # of the device, which had nothing to do afterwards; for each wait at most its length
 
 
-@dataclass(frozen=True, slots=True)
-class CopyTime:
+class CopyTime(BaseRecord, frozen=True):
     """Copies between host and device from one line."""
 
     place: Place
@@ -64,8 +58,7 @@ class CopyTime:
     device_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class ProductTime:
+class ProductTime(BaseRecord, frozen=True):
     """Matrix products or convolutions of one form on a device, from one line; those of the backward too."""
 
     op: str  # aten::addmm, aten::cudnn_convolution
@@ -80,8 +73,7 @@ class ProductTime:
         return "conv" in self.op
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileFact:
+class ProfileFact(BaseRecord, frozen=True):
     first_step: int
     steps: int
     wall_s: float
@@ -111,16 +103,14 @@ RUNTIME, DATALOADER, CPU, OTHER = "runtime", "dataloader", "cpu exec", "other"
 STEP_PARTS = (KERNEL, MEMCPY, MEMSET, COMMUNICATION, RUNTIME, DATALOADER, CPU, OTHER)
 
 
-@dataclass(frozen=True, slots=True)
-class TracedStep:
+class TracedStep(BaseRecord, frozen=True):
     number: int  # as the profiler counts: from 0 on
     began_s: float  # since the trace began
     took_s: float
     parts: dict[str, float]  # seconds; together they are the step
 
 
-@dataclass(frozen=True, slots=True)
-class TracedOp:
+class TracedOp(BaseRecord, frozen=True):
     """Calls of an operator, all of them or those with inputs of one shape. Seconds are sums over the trace."""
 
     name: str
@@ -132,8 +122,7 @@ class TracedOp:
     device_s: float  # with what the operators it called have started
 
 
-@dataclass(frozen=True, slots=True)
-class TracedKernel:
+class TracedKernel(BaseRecord, frozen=True):
     name: str
     op: str  # the operator that started it most often
     calls: int
@@ -145,8 +134,7 @@ class TracedKernel:
     tensor_cores: bool  # by its name
 
 
-@dataclass(frozen=True, slots=True)
-class TracedAllocations:
+class TracedAllocations(BaseRecord, frozen=True):
     """What an operator asked of torch's allocator by itself."""
 
     op: str
@@ -156,16 +144,14 @@ class TracedAllocations:
     grown_bytes: int  # allocated and not given back while the operator ran
 
 
-@dataclass(frozen=True, slots=True)
-class TracedCollective:
+class TracedCollective(BaseRecord, frozen=True):
     name: str  # all_reduce, or the kernel where that is all that is known
     calls: int
     total_s: float
     size_bytes: int  # that went in; 0 where the trace does not say
 
 
-@dataclass(frozen=True, slots=True)
-class TracedRank:
+class TracedRank(BaseRecord, frozen=True):
     """One process of a distributed training: what its device did in the mean step, in seconds."""
 
     file: str
@@ -181,8 +167,7 @@ class TracedRank:
     other_s: float  # neither
 
 
-@dataclass(frozen=True, slots=True)
-class TracedDevice:
+class TracedDevice(BaseRecord, frozen=True):
     """How well a GPU was used; shares."""
 
     name: str
@@ -192,8 +177,7 @@ class TracedDevice:
     tensor_cores: float  # of the time of the kernels, those that use tensor cores
 
 
-@dataclass(frozen=True, slots=True)
-class TracedStack:
+class TracedStack(BaseRecord, frozen=True):
     """A function in the tree of Python calls; a parent stands before those that it called."""
 
     parent: int  # index; -1 for the outermost
@@ -202,8 +186,7 @@ class TracedStack:
     calls: int
 
 
-@dataclass(frozen=True, slots=True)
-class TracedMoments:
+class TracedMoments(BaseRecord, frozen=True):
     """Memory over the time of the trace, a curve for each device."""
 
     moments_s: tuple[float, ...]  # since the trace began
@@ -213,8 +196,7 @@ class TracedMoments:
     peak_s: dict[str, float]  # when
 
 
-@dataclass(frozen=True, slots=True)
-class TracedTraining:
+class TracedTraining(BaseRecord, frozen=True):
     """What a trace tells of the steps of a training, for the advice on speed."""
 
     device: str  # cpu | cuda
@@ -222,11 +204,10 @@ class TracedTraining:
     step_s: float
     seconds: dict[str, float]  # of all steps together: data_wait, forward, backward, optimizer, other
     loader_workers: bool | None  # None: no DataLoader was waited for, or it is not known which kind
-    loader_at: Place = field(default_factory=Place)  # the function that takes the batches
+    loader_at: Place = Place()  # the function that takes the batches
 
 
-@dataclass(frozen=True, slots=True)
-class TraceReport:
+class TraceReport(BaseRecord, frozen=True):
     file: str
     steps: tuple[TracedStep, ...]
     wall_s: float  # of all steps; of the whole trace where it has none
@@ -256,8 +237,7 @@ class TraceReport:
 
 
 # What decides how fast a training can be: where its Python is, and what torch was told.
-@dataclass(frozen=True, slots=True)
-class StackNode:
+class StackNode(BaseRecord, frozen=True):
     """A line that stacks went through, below another one. A frame of a library is told as a whole: by the file
     and the first line of its function, without code."""
 
@@ -271,8 +251,7 @@ class StackNode:
     condition: int = 0  # the line of the innermost condition that it runs under; 0 where there is none
 
 
-@dataclass(frozen=True, slots=True)
-class SampledStacks:
+class SampledStacks(BaseRecord, frozen=True):
     """Where one thread's Python was, asked again and again. Sums since the run began; the last one holds."""
 
     who: str  # "training" is the thread that trains; loaders have "worker 0" and so on
@@ -288,8 +267,7 @@ class SampledStacks:
         return number if number >= 0 else None
 
 
-@dataclass(frozen=True, slots=True)
-class TakenRows:
+class TakenRows(BaseRecord, frozen=True):
     """A tensor that a loop takes apart."""
 
     name: str  # the user's: x, self.memory
@@ -297,8 +275,7 @@ class TakenRows:
     dim: int
 
 
-@dataclass(frozen=True, slots=True)
-class RowPasses:
+class RowPasses(BaseRecord, frozen=True):
     """A loop over the rows of tensors, whose passes do not need each other, as it went in one step."""
 
     place: Place  # its first line
@@ -310,8 +287,7 @@ class RowPasses:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class SpeedSettings:
+class SpeedSettings(BaseRecord, frozen=True):
     """Switches of torch and what the machine has, once the first steps are over."""
 
     device: str  # cpu | cuda
@@ -325,13 +301,12 @@ class SpeedSettings:
     deterministic: bool
     anomaly_mode: bool
     step: int
-    anomaly_at: Place = field(default_factory=Place)  # the line that switches it on
-    threads_at: Place = field(default_factory=Place)  # the line that sets their number
+    anomaly_at: Place = Place()  # the line that switches it on
+    threads_at: Place = Place()  # the line that sets their number
     device_bytes: int = 0  # of the device's memory, all of it
 
 
-@dataclass(frozen=True, slots=True)
-class Compilation:
+class Compilation(BaseRecord, frozen=True):
     """One time that torch.compile has compiled a function, or has tried to."""
 
     frame: int  # torch's number of the function; the parts of one that was cut have numbers of their own
@@ -358,25 +333,22 @@ REST, CACHE, OTHERS = "rest", "cache", "CUDA and other processes"
 BEFORE_BACKWARD, AFTER_UPDATE = "before backward", "after the update"
 
 
-@dataclass(frozen=True, slots=True)
-class SavedByModule:
+class SavedByModule(BaseRecord, frozen=True):
     path: str  # net.blocks.3.attention; empty for what was computed outside of any module
     size_bytes: int  # kept for its backward, that of modules in it not included
 
 
-@dataclass(frozen=True, slots=True)
-class HeldByVariable:
+class HeldByVariable(BaseRecord, frozen=True):
     name: str  # features, self.history
     size_bytes: int  # its tensors, and what their graphs keep
     count: int  # of its tensors
     grown: bool = False  # since it was first seen, and nothing keeps it from growing on
     since: int = 0  # the step at which the first of its tensors was first seen there
-    place: Place = field(default_factory=Place)  # the statement that adds to it, where it has grown
+    place: Place = Place()  # the statement that adds to it, where it has grown
     added: str = ""  # and what that adds
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryLook:
+class MemoryLook(BaseRecord, frozen=True):
     """Bytes on one device by what they are for; every storage counts once."""
 
     step: int
@@ -398,8 +370,7 @@ class MemoryLook:
 
 
 # What is in memory at one moment, and which lines, modules and variables it belongs to.
-@dataclass(frozen=True, slots=True)
-class MemorySpot:
+class MemorySpot(BaseRecord, frozen=True):
     """Storages that belong together: made by one line, of one kind, held by one name."""
 
     place: Place  # the line that made them, as far as it is known, and the module that ran or holds them
@@ -410,16 +381,14 @@ class MemorySpot:
     count: int  # storages, each counted once however many views it has
 
 
-@dataclass(frozen=True, slots=True)
-class DeviceMemory:
+class DeviceMemory(BaseRecord, frozen=True):
     device: str
     used_bytes: int  # by storages that live
     reserved_bytes: int  # taken from the device, with what lies free in torch's cache; 0 where nobody knows
     peak_bytes: int  # the most that was used at once in what was recorded; 0 where nothing was
 
 
-@dataclass(frozen=True, slots=True)
-class MemorySnapshot:
+class MemorySnapshot(BaseRecord, frozen=True):
     source: str  # live tensors | recorded tensors | allocator history | allocator
     devices: tuple[DeviceMemory, ...]
     spots: tuple[MemorySpot, ...]  # the largest first
@@ -428,8 +397,7 @@ class MemorySnapshot:
     notes: tuple[str, ...]  # what could not be told, and why
 
 
-@dataclass(frozen=True, slots=True)
-class TracedMemory:
+class TracedMemory(BaseRecord, frozen=True):
     """What torch's allocators had given out over the time of a profiler's trace, thinned, peaks kept."""
 
     moments_ms: tuple[float, ...]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
 
+from torch_debugger.records.base import BaseRecord
 from torch_debugger.records.findings import Place
 
 # The exit code after a SIGTERM, which torchrun and mp.spawn send to the other ranks when one has failed.
 ASKED_TO_END = 143
 
 
-@dataclass(frozen=True, slots=True)
-class RankFact:
+class RankFact(BaseRecord, frozen=True):
     """One rank. Told when its process is started, and again when its process group stands; the last holds."""
 
     rank: int
@@ -24,8 +23,7 @@ class RankFact:
     sharded: bool = False  # it holds a part of the weights only: its norms are those of that part
 
 
-@dataclass(frozen=True, slots=True)
-class RankEnd:
+class RankEnd(BaseRecord, frozen=True):
     """How the process of a rank ended, told by the process that started it: also of one that was killed."""
 
     rank: int  # -1: told of the process alone, by a script that starts its ranks itself
@@ -56,8 +54,7 @@ def stretches(numbers: Sequence[int]) -> list[tuple[int, int]]:
 
 
 # What one rank has at a step, so small that the ranks can be compared without asking each other.
-@dataclass(frozen=True, slots=True)
-class CalledModel:
+class CalledModel(BaseRecord, frozen=True):
     """A model that was called to train on, and what it was given."""
 
     root: str  # the user's name for it
@@ -66,21 +63,19 @@ class CalledModel:
     inputs: tuple[int, ...]  # a checksum for each tensor, of all calls of the step
 
 
-@dataclass(frozen=True, slots=True)
-class GradientAverage:
+class GradientAverage(BaseRecord, frozen=True):
     """What makes the gradients of the ranks one: a DistributedDataParallel, FSDP, or lines of the user's."""
 
     kind: str  # DistributedDataParallel | FSDP | by hand
     name: str = ""  # the user's name for the wrapper
-    made: Place = field(default_factory=Place)  # the line that makes it
+    made: Place = Place()  # the line that makes it
     ranks: int = 0  # among which it averages
     hooked: bool = False  # with a communication hook of the user's
     paused: bool = False  # the last backward was under no_sync()
     joins: bool = False  # within `with model.join()`: ranks may have different numbers of batches
 
 
-@dataclass(frozen=True, slots=True)
-class RankDigest:
+class RankDigest(BaseRecord, frozen=True):
     """At the optimizer's step, before it changes anything; on steps that all ranks choose by their number."""
 
     step: int
@@ -98,20 +93,18 @@ class RankDigest:
 
 
 # The collectives that one rank has called, in their order.
-@dataclass(frozen=True, slots=True)
-class CollectiveKind:
+class CollectiveKind(BaseRecord, frozen=True):
     """A collective as one line calls it: what all ranks of the group must agree on, and the line."""
 
     op: str  # all_reduce
     shape: tuple[int, ...]
     dtype: str  # float32; empty for a barrier
     place: Place
-    caller: Place = field(default_factory=Place)  # the line that calls the user's function around it
-    condition: Place = field(default_factory=Place)  # an `if rank == 0:` around one of them
+    caller: Place = Place()  # the line that calls the user's function around it
+    condition: Place = Place()  # an `if rank == 0:` around one of them
 
 
-@dataclass(frozen=True, slots=True)
-class CollectivesFact:
+class CollectivesFact(BaseRecord, frozen=True):
     """Some calls of one process group, one after the other. DistributedDataParallel's own are not among them:
     no line of Python makes those."""
 
@@ -133,8 +126,7 @@ PROCESS, EXIT, LOOP, CALL, SLEEP, CHILDREN = "process", "exit", "loop", "call", 
 ENDED = "ended"  # the script is over
 
 
-@dataclass(frozen=True, slots=True)
-class StackLine:
+class StackLine(BaseRecord, frozen=True):
     """One line of a stack."""
 
     place: Place
@@ -142,8 +134,7 @@ class StackLine:
     is_users: bool
 
 
-@dataclass(frozen=True, slots=True)
-class Standing:
+class Standing(BaseRecord, frozen=True):
     """One thread, or one process, and where it stands."""
 
     who: str  # training | worker 2 | thread pump
@@ -161,8 +152,7 @@ class Standing:
         return next((line.place for line in reversed(self.lines) if line.is_users), Place())
 
 
-@dataclass(frozen=True, slots=True)
-class GroupState:
+class GroupState(BaseRecord, frozen=True):
     """One process group, as this rank sees it."""
 
     name: str
@@ -171,8 +161,7 @@ class GroupState:
     sequence: int  # collectives that this rank has begun in it; -1: not known
 
 
-@dataclass(frozen=True, slots=True)
-class HangFact:
+class HangFact(BaseRecord, frozen=True):
     """What the training of one process is doing, told since it, or another rank, seems to stand still.
 
     The one that is `final` says: for longer than it ever took to go on. Others are told before it, so that
@@ -202,8 +191,7 @@ class HangFact:
     recorded: tuple[str, ...] = ()  # collectives under way, as PyTorch's flight recorder has them
 
 
-@dataclass(frozen=True, slots=True)
-class HangOver:
+class HangOver(BaseRecord, frozen=True):
     """It goes on after all."""
 
     rank: int | None

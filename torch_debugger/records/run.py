@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from dataclasses import dataclass, field
 from typing import Any
 
+from torch_debugger.records.base import BaseRecord, field, to_plain
 from torch_debugger.records.findings import Finding, Place
 from torch_debugger.records.training import Rehearsal
 
 
-@dataclass(frozen=True, slots=True)
-class RunFact:
+class RunFact(BaseRecord, frozen=True):
     """How the run began. The first record of every log."""
 
     script: str
@@ -27,8 +25,7 @@ class RunFact:
     names_accelerator: bool  # the script itself chooses or names one ("cuda" if available)
 
 
-@dataclass(frozen=True, slots=True)
-class EndFact:
+class EndFact(BaseRecord, frozen=True):
     """How the script ended, as seen from inside. Missing when the process was killed."""
 
     outcome: str  # finished | crashed | stopped
@@ -36,8 +33,7 @@ class EndFact:
     counted: str  # what a step is here: "optimizer steps", "backward passes", ...
 
 
-@dataclass(frozen=True, slots=True)
-class CostFact:
+class CostFact(BaseRecord, frozen=True):
     """What watching has cost so far, by our own measurement; the last one of a run holds."""
 
     step: int
@@ -54,8 +50,7 @@ class CostFact:
         return 1.0 + self.spent_s / plain_s if plain_s > 0 else 1.0
 
 
-@dataclass(frozen=True, slots=True)
-class ProbeFault:
+class ProbeFault(BaseRecord, frozen=True):
     """A probe of ours failed and took itself off; the training went on without it."""
 
     probe: str
@@ -63,16 +58,14 @@ class ProbeFault:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class Notice:
+class Notice(BaseRecord, frozen=True):
     """Something the reader of the report should know that is no finding (rows thinned, ...)."""
 
     text: str
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class MemoryFact:
+class MemoryFact(BaseRecord, frozen=True):
     """Memory of the process and of its accelerator, in bytes."""
 
     resident_bytes: int
@@ -86,8 +79,7 @@ class MemoryFact:
 HparamValue = bool | int | float | str
 
 
-@dataclass(frozen=True, slots=True)
-class Surroundings:
+class Surroundings(BaseRecord, frozen=True):
     """The program and the machine around a run. Keys, tokens and passwords are left out before it is made."""
 
     command: tuple[str, ...]  # as typed
@@ -106,8 +98,7 @@ class Surroundings:
     world_size: int = 1
 
 
-@dataclass(frozen=True, slots=True)
-class HparamsFact:
+class HparamsFact(BaseRecord, frozen=True):
     """Hyperparameters found in the script's own objects: a parsed command line, a config."""
 
     values: dict[str, HparamValue]
@@ -115,8 +106,7 @@ class HparamsFact:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class SeedFact:
+class SeedFact(BaseRecord, frozen=True):
     """The seeds that the random generators began with, where they can be told: torch, numpy, python."""
 
     seeds: dict[str, int]
@@ -131,8 +121,7 @@ TRIALS = (
 )  # in their order  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
-class CaseFact:
+class CaseFact(BaseRecord, frozen=True):
     """What the trials of a pre-flight are made with."""
 
     model: str  # net, or encoder and decoder
@@ -140,11 +129,10 @@ class CaseFact:
     inputs: str  # float32 [32, 10]
     optimizer: str  # AdamW, lr 0.001; empty where there is none
     loss: float  # as the first step has it
-    place: Place = field(default_factory=Place)  # the line that computes it
+    place: Place = Place()  # the line that computes it
 
 
-@dataclass(frozen=True, slots=True)
-class TrialResult:
+class TrialResult(BaseRecord, frozen=True):
     name: str  # overfit one batch
     outcome: str  # passed | failed | untried
     message: str  # one sentence with its numbers; of an untried one, the reason
@@ -158,8 +146,7 @@ class TrialResult:
 CONTEXT_BYTES = 500 * 10**6  # that CUDA itself takes of the GPU's memory before the first tensor: about
 
 
-@dataclass(frozen=True)
-class StepRehearsal:
+class StepRehearsal(BaseRecord, frozen=True):
     """Bytes are those of torch.cuda.max_memory_allocated() and, reserved, of max_memory_reserved()."""
 
     model: str  # net, or encoder and decoder
@@ -172,7 +159,7 @@ class StepRehearsal:
     by_category: dict[str, int]  # at the peak; together they are the peak
     by_module: dict[str, int] = field(default_factory=dict)  # activations kept for each, largest first
     phase: str = ""  # in which the peak is reached: forward | backward | optimizer step
-    place: Place = field(default_factory=Place)  # the line and the module of the peak
+    place: Place = Place()  # the line and the module of the peak
     accumulate: int = 1  # backwards before a step of the optimizer
     gpu: str = ""  # 24GB or h100, as it was asked for
     gpu_bytes: int = 0  # that it has; 0: not asked
@@ -199,12 +186,11 @@ class StepRehearsal:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, as JSON has them."""
-        return {**dataclasses.asdict(self), "needed_bytes": self.needed_bytes, "fits": self.fits}
+        return {**to_plain(self), "needed_bytes": self.needed_bytes, "fits": self.fits}
 
 
 # What a check of a custom autograd Function's gradient found.
-@dataclass(frozen=True, slots=True)
-class GradientCheckFact:
+class GradientCheckFact(BaseRecord, frozen=True):
     """A custom Function, checked once on copies of the inputs it met in training."""
 
     function: str  # Cube
@@ -221,5 +207,5 @@ class GradientCheckFact:
     pattern: str = ""  # missing-factor
     words: str = ""  # what is wrong, or why it could not be checked
     advice: str = ""
-    others: tuple[str, ...] = field(default=())  # further inputs with a wrong gradient
+    others: tuple[str, ...] = ()  # further inputs with a wrong gradient
     ended: bool = False  # the script's own gradcheck had found it and ended the script

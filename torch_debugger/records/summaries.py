@@ -5,9 +5,9 @@ Each is kept as it was given; the log's thread makes the bytes of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, ClassVar
 
+from torch_debugger.records.base import BaseRecord, field
 from torch_debugger.records.run import HparamValue
 
 if TYPE_CHECKING:
@@ -17,8 +17,7 @@ if TYPE_CHECKING:
     Floats = numpy.typing.NDArray[numpy.float64]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Summary:
+class Summary(BaseRecord, frozen=True, eq=False):
     step: int
     time: float  # seconds since the epoch
     tag: str
@@ -30,8 +29,7 @@ class Summary:
         return 0
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HistogramSummary(Summary):
+class HistogramSummary(Summary, frozen=True, eq=False):
     """Values by bucket; those that are NaN or Inf are in none of them."""
 
     minimum: float
@@ -49,8 +47,7 @@ class HistogramSummary(Summary):
         return self.limits.nbytes + self.counts.nbytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class UncountedSummary(Summary):
+class UncountedSummary(Summary, frozen=True, eq=False):
     """Values of a histogram that nobody has counted yet."""
 
     values: numpy.typing.NDArray[numpy.float32] | Floats  # flat
@@ -61,8 +58,7 @@ class UncountedSummary(Summary):
         return self.values.nbytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Box:
+class Box(BaseRecord, frozen=True, eq=False):
     """A rectangle to draw on a picture, in pixels."""
 
     left: float
@@ -72,8 +68,7 @@ class Box:
     label: str = ""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PictureSummary(Summary):
+class PictureSummary(Summary, frozen=True, eq=False):
     """A picture, or a film where there is more than one frame."""
 
     frames: numpy.typing.NDArray[numpy.uint8]  # [frames, height, width, channels]
@@ -88,8 +83,7 @@ class PictureSummary(Summary):
         return self.frames.nbytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class SoundSummary(Summary):
+class SoundSummary(Summary, frozen=True, eq=False):
     samples: numpy.typing.NDArray[numpy.int16]  # [samples, channels]
     rate: int  # samples per second
     droppable: ClassVar[bool] = True
@@ -99,13 +93,11 @@ class SoundSummary(Summary):
         return self.samples.nbytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TextSummary(Summary):
+class TextSummary(Summary, frozen=True, eq=False):
     text: str
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class TensorSummary(Summary):
+class TensorSummary(Summary, frozen=True, eq=False):
     """An array for the plugin of TensorBoard that shows it."""
 
     values: numpy.typing.NDArray[numpy.generic]
@@ -119,16 +111,14 @@ class TensorSummary(Summary):
         return self.values.nbytes
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class PrCurveSummary(Summary):
+class PrCurveSummary(Summary, frozen=True, eq=False):
     """By threshold: true and false positives, true and false negatives, precision, recall."""
 
     curve: numpy.typing.NDArray[numpy.float32]  # [6, thresholds]
     thresholds: int  # as TensorBoard is told
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class MeshSummary(Summary):
+class MeshSummary(Summary, frozen=True, eq=False):
     """Points in space, [batch, points, 3] each; no colors or faces where they are None."""
 
     vertices: numpy.typing.NDArray[numpy.float32]
@@ -141,23 +131,20 @@ class MeshSummary(Summary):
         return sum(part.nbytes for part in (self.vertices, self.colors, self.faces) if part is not None)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Chart:
+class Chart(BaseRecord, frozen=True, eq=False):
     category: str
     title: str
     tags: tuple[str, ...]
     margin: bool = False  # three tags: a value, its lower and its upper bound
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ChartsSummary(Summary):
+class ChartsSummary(Summary, frozen=True, eq=False):
     """Which curves TensorBoard draws together."""
 
     charts: tuple[Chart, ...]
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class HparamsSummary(Summary):
+class HparamsSummary(Summary, frozen=True, eq=False):
     """The hyperparameters of a run and the tags of the metrics they are compared by."""
 
     values: dict[str, HparamValue]
@@ -165,8 +152,7 @@ class HparamsSummary(Summary):
     choices: dict[str, tuple[HparamValue, ...]] = field(default_factory=dict)  # all values one may have
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class GraphSummary(Summary):
+class GraphSummary(Summary, frozen=True, eq=False):
     graph: bytes  # a GraphDef
 
     @property
@@ -174,8 +160,7 @@ class GraphSummary(Summary):
         return len(self.graph)
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class ForeignEvent(Summary):
+class ForeignEvent(Summary, frozen=True, eq=False):
     """The bytes of a whole event that the script made itself."""
 
     event: bytes

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
 
+from torch_debugger.records.base import BaseRecord, field
 from torch_debugger.records.data import HeldData
 from torch_debugger.records.findings import Place
 
 
-@dataclass(frozen=True, slots=True)
-class Scalars:
+class Scalars(BaseRecord, frozen=True):
     """Numbers of one step, by tag. Standard tags: loss, loss/<name>, lr/<group>, grad_norm,
     weight_norm, time/step_s, time/data_wait_s, eval/<name>, user/<tag>, scaler/scale, scaler/skipped
     (1 on steps that a GradScaler left out). NaN and Inf are kept.
@@ -21,18 +20,16 @@ class Scalars:
     values: dict[str, float]
 
 
-@dataclass(frozen=True, slots=True)
-class LossSite:
+class LossSite(BaseRecord, frozen=True):
     """A line that calls backward(), met for the first time."""
 
     name: str  # the variable: loss, loss_g
     place: Place
     step: int
-    loop: Place = field(default_factory=Place)  # the innermost one around it, in its function
+    loop: Place = Place()  # the innermost one around it, in its function
 
 
-@dataclass(frozen=True, slots=True)
-class GraphNode:
+class GraphNode(BaseRecord, frozen=True):
     """One node of the autograd graph between the loss and the model's parameters.
 
     `inputs` holds one entry per operand: the index of the node that made it, or None where
@@ -47,8 +44,7 @@ class GraphNode:
     place: Place | None = None  # the user's call that made it, for softmax and the like, if it can be told
 
 
-@dataclass(frozen=True, slots=True)
-class LocalTensor:
+class LocalTensor(BaseRecord, frozen=True):
     """A tensor seen in a frame's local variables."""
 
     name: str
@@ -62,8 +58,7 @@ class LocalTensor:
     highest: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class LossGraph:
+class LossGraph(BaseRecord, frozen=True):
     """What lies between a loss and the model, nearest the loss first."""
 
     site: str  # LossSite.name
@@ -73,14 +68,13 @@ class LossGraph:
     locals: tuple[LocalTensor, ...]  # of the frame that called backward()
     step: int
     truncated: bool = False
-    made: Place = field(default_factory=Place)  # the line that computes the loss, if it can be told
-    computed: Place = field(default_factory=Place)  # the same, behind a mean() and functions that return it
+    made: Place = Place()  # the line that computes the loss, if it can be told
+    computed: Place = Place()  # the same, behind a mean() and functions that return it
     lowered: str = ""  # likelihood | reward: what enters the loss with a plus and should be raised
-    lowered_at: Place = field(default_factory=Place)
+    lowered_at: Place = Place()
 
 
-@dataclass(frozen=True, slots=True)
-class CarriedGradient:
+class CarriedGradient(BaseRecord, frozen=True):
     """What an optimizer's gradients were made of when it stepped (sampled steps only)."""
 
     step: int
@@ -93,8 +87,7 @@ class CarriedGradient:
     written: str = ""  # the optimizer at that line: self.optimizer
 
 
-@dataclass(frozen=True, slots=True)
-class ScalerMisuse:
+class ScalerMisuse(BaseRecord, frozen=True):
     """Gradients used while a GradScaler's scale was still in them, or divided by one that never was."""
 
     step: int
@@ -107,8 +100,7 @@ class ScalerMisuse:
     scaler: str = "scaler"  # the user's variable
 
 
-@dataclass(frozen=True, slots=True)
-class Rectifier:
+class Rectifier(BaseRecord, frozen=True):
     """How alive the units of one ReLU-like activation were on one deep step."""
 
     name: str  # the module path, or "relu after net.fc1"
@@ -118,11 +110,10 @@ class Rectifier:
     zeros: float  # share of zeros
     batch: int
     step: int
-    place: Place = field(default_factory=Place)
+    place: Place = Place()
 
 
-@dataclass(frozen=True, slots=True)
-class PhaseFact:
+class PhaseFact(BaseRecord, frozen=True):
     """A root module called in another mode than before (train/eval, grad/no_grad)."""
 
     root: str
@@ -131,8 +122,7 @@ class PhaseFact:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class LoaderFact:
+class LoaderFact(BaseRecord, frozen=True):
     """A DataLoader met for the first time."""
 
     dataset: str
@@ -144,7 +134,7 @@ class LoaderFact:
     step: int
     number: int = 0  # from 1, in the order in which they are met
     names: tuple[str, ...] = ()  # the user's variables for it, the innermost first
-    made: Place = field(default_factory=Place)  # the line that makes it
+    made: Place = Place()  # the line that makes it
     samples: int | None = None  # of its dataset
     drop_last: bool = False
     base: int = 0  # a number for its dataset; for parts of one dataset (random_split) the same
@@ -160,8 +150,7 @@ class LoaderFact:
     replicas: int = 0  # of so many
 
 
-@dataclass(frozen=True, slots=True)
-class BatchFact:
+class BatchFact(BaseRecord, frozen=True):
     """The numbers of one batch tensor on a deep step."""
 
     name: str  # batch[0], batch["labels"]
@@ -175,8 +164,7 @@ class BatchFact:
     step: int
 
 
-@dataclass(frozen=True, slots=True)
-class Rehearsal:
+class Rehearsal(BaseRecord, frozen=True):
     """The forward pass rehearsed on a pretended accelerator, in a process of its own."""
 
     root: str
@@ -189,21 +177,20 @@ class Rehearsal:
     tensors: tuple[LocalTensor, ...]  # tensors of that frame, with the devices they would have
     cost_s: float
     step: int
-    origin: Place = field(default_factory=Place)  # the line that made the odd tensor
+    origin: Place = Place()  # the line that made the odd tensor
     # Of the lines that a script has ahead of it, where it is no model's forward alone:
     of_script: bool = False
     model_stays: bool = False  # `root`, made at `origin`, while `place` moves its batches
     device_text: str = ""  # what the model is moved to, as the script writes it: DEVICE
     brought: str = ""  # the variable that brings the odd tensor to `place`
     taken_from: str = ""  # what the loop takes it from: enumerate(loader); empty where it is made by a line
-    moved_at: Place = field(default_factory=Place)  # the first line of that loop, or the line that assigns it
+    moved_at: Place = Place()  # the first line of that loop, or the line that assigns it
     moved: tuple[str, ...] = ()  # the variables that should be moved there
     moved_kind: str = "tensor"  # or, of a single one, list | dict | argument (there, and nowhere else)
 
 
 # Facts of how a training loop is written: passes over the data, schedules, modes, clips.
-@dataclass(frozen=True, slots=True)
-class SchedulerLook:
+class SchedulerLook(BaseRecord, frozen=True):
     """A scheduler as it was when its optimizer was about to step (deep steps, and once at the end)."""
 
     step: int
@@ -220,8 +207,7 @@ class SchedulerLook:
     backwards: int = 0  # of the whole run so far
 
 
-@dataclass(frozen=True, slots=True)
-class PassCalls:
+class PassCalls(BaseRecord, frozen=True):
     """Calls of a model during one pass over a DataLoader, by its mode and by whether autograd was on."""
 
     root: str
@@ -233,11 +219,10 @@ class PassCalls:
     norms: int
     trained: bool  # an optimizer holds some of its parameters
     evals: tuple[Place, ...] = ()  # lines of the loop's file that call its eval()
-    uncalled: Place = field(default_factory=Place)  # the line that names its `eval` and does not call it
+    uncalled: Place = Place()  # the line that names its `eval` and does not call it
 
 
-@dataclass(frozen=True, slots=True)
-class PassFact:
+class PassFact(BaseRecord, frozen=True):
     """One complete pass over a DataLoader."""
 
     step: int  # when it ended
@@ -250,12 +235,11 @@ class PassFact:
     shuffled: bool
     age: int  # updates of the youngest optimizer when it began
     repeats: bool  # torch's random state at its beginning was that at the beginning of the pass before
-    seed: Place = field(default_factory=Place)  # the line of the loop's file that seeds again and again
+    seed: Place = Place()  # the line of the loop's file that seeds again and again
     asks_gradients: bool = False  # the file or a model calls grad(), or an input wants a gradient
 
 
-@dataclass(frozen=True, slots=True)
-class Reseeding:
+class Reseeding(BaseRecord, frozen=True):
     """torch was given the seed of the last time at a line again, with updates in between; a step followed."""
 
     step: int
@@ -267,8 +251,7 @@ class Reseeding:
     age: int  # updates of the youngest optimizer
 
 
-@dataclass(frozen=True, slots=True)
-class ModeLook:
+class ModeLook(BaseRecord, frozen=True):
     """In which mode a model with dropout or batch norm was trained since the last look."""
 
     step: int
@@ -285,8 +268,7 @@ class ModeLook:
     update: Place  # the call of optimizer.step()
 
 
-@dataclass(frozen=True, slots=True)
-class ClipFact:
+class ClipFact(BaseRecord, frozen=True):
     """Gradients that were clipped (on deep steps, and about fifty times a thousand steps)."""
 
     step: int
@@ -298,8 +280,7 @@ class ClipFact:
     left: float = math.nan  # the norm after clip_grad_value_
 
 
-@dataclass(frozen=True, slots=True)
-class CopyLook:
+class CopyLook(BaseRecord, frozen=True):
     """A copy of a trained model that the script keeps: an average of it, a target network, a reference."""
 
     step: int
@@ -317,13 +298,12 @@ class CopyLook:
     walks: tuple[Place, ...]  # lines that go through its parameters() and those of something else
     update: Place  # the call of optimizer.step()
     calls: tuple[Place, ...] = ()  # lines that call it, as far as the update's file has them
-    idle: Place = field(default_factory=Place)  # a line inside such a walk that changes neither of the two
+    idle: Place = Place()  # a line inside such a walk that changes neither of the two
     sometimes: bool = False  # a walk that writes stands under a condition
-    uncalled: Place = field(default_factory=Place)  # a function that leads to a walk and that no line calls
+    uncalled: Place = Place()  # a function that leads to a walk and that no line calls
 
 
-@dataclass(frozen=True, slots=True)
-class QuietModel:
+class QuietModel(BaseRecord, frozen=True):
     """A model that was called without a graph in a step that trained another one (deep steps)."""
 
     step: int

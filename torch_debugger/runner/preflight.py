@@ -5,7 +5,6 @@ from __future__ import annotations
 import dataclasses
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -110,8 +109,7 @@ def doctor(
 
 
 # A GPU rehearsal from code: `rehearse(model, x, loss=..., optimizer=..., gpu_memory="24GB")`.
-@dataclass(frozen=True)
-class RehearsedStep(StepRehearsal):
+class RehearsedStep(StepRehearsal, frozen=True):
     """What `rehearse` gives: its str() is the whole text, and a notebook shows it as a table."""
 
     def __str__(self) -> str:

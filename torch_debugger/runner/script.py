@@ -99,7 +99,9 @@ def _put_on_path(folder: str, beginning: Beginning | None) -> None:
 #
 # The script, and torch, import theirs, as they would without us; we import the library's. So do modules of the
 # library that have imported one of these for us: there are two of them then.
-_DEPENDENCIES = frozenset({"PIL", "fsspec", "matplotlib", "psutil", "rich", "werkzeug", "torch_debugger"})
+_DEPENDENCIES = frozenset(
+    {"PIL", "fsspec", "matplotlib", "msgspec", "psutil", "rich", "torch_debugger", "typing_extensions", "werkzeug"}
+)
 _US = __name__.partition(".")[0]
 
 
