@@ -6,19 +6,35 @@ import json
 import re
 import struct
 from collections import defaultdict
-from typing import Any
 
 import numpy as np
 
-from torch_debugger.log import protobuf as numbered
+from torch_debugger.log.decoder_values import (
+    FOREIGN,
+    RECORDS,
+    ROWS,
+    SCALARS,
+    Event,
+    EventParser,
+    Value,
+    read_single,
+    shape_of,
+)
 from torch_debugger.log.protobuf import (
     BYTES,
+    DOUBLE,
     EVENT_STEP,
     EVENT_SUMMARY,
     EVENT_TIME,
     FIXED64,
+    FLOAT,
+    RECORD_TAG,
+    TENSOR_CONTENT,
+    TENSOR_SHAPE,
+    TENSOR_STRINGS,
+    TENSOR_TYPE,
+    VALUE_TENSOR,
     VARINT,
-    fields,
     key,
     message,
     read_varint,
@@ -29,14 +45,12 @@ from torch_debugger.log.protobuf import (
 from torch_debugger.records import Record, Scalars, Table, TensorRows
 from torch_debugger.records.codec import from_plain
 
-# What an event raises that is sound but not of our making.
-_FOREIGN = (ValueError, TypeError, KeyError, AttributeError, struct.error, RecursionError)
-
 
 class Decoder:
     """Reads the events of one file; keeps the headings of its tables."""
 
     def __init__(self) -> None:
+        self._parser = EventParser()
         self._tables: dict[str, Table] = {}
         self._layouts = Layouts()
 
@@ -45,80 +59,47 @@ class Decoder:
         if known is not None:
             return [known]
         try:
-            event = message(payload)
-            records = self._records(event) if numbered.EVENT_SUMMARY in event else []
-        except _FOREIGN:
+            records = self._records(self._parser.parse(payload))
+        except FOREIGN:
             return []
         if len(records) == 1 and isinstance(records[0], Scalars):
             self._layouts.learn(payload, records[0])
         return records
 
-    def _records(self, event: dict[int, Any]) -> list[Record]:
-        step = signed(event.get(numbered.EVENT_STEP, 0))
+    def _records(self, event: Event) -> list[Record]:
         scalars: dict[str, float] = {}
         others: list[Record] = []
-        for _, value in fields(event[numbered.EVENT_SUMMARY]):
-            parts = message(value)
-            tag = parts[numbered.VALUE_TAG].decode()
-            if numbered.VALUE_SIMPLE in parts:
-                scalars[tag] = _single(parts[numbered.VALUE_SIMPLE])
-            elif tag.startswith((numbered.ROWS_TAG, numbered.RECORD_TAG)):
-                others += self._from_tensor(step, tag, parts)
-            elif (number := _scalar_tensor(parts)) is not None:
-                scalars[tag] = number
-        if scalars or not event[numbered.EVENT_SUMMARY]:
-            time = struct.unpack("<d", event.get(numbered.EVENT_TIME, bytes(8)))[0]
-            return [Scalars(step, time, scalars), *others]
+        for value in event.values:
+            value.tag.encode()  # raises where its bytes are no text: records hold none
+            if value.kind == ROWS:
+                others.append(self._rows(event.step, value))
+            elif value.kind == RECORDS:
+                plain = json.loads(message(value.body)[TENSOR_STRINGS])
+                record = from_plain(value.tag.removeprefix(RECORD_TAG), plain)
+                others += [] if record is None else [record]
+            elif (number := _number(value)) is not None:
+                scalars[value.tag] = number
+        if scalars or event.is_empty:
+            return [Scalars(event.step, event.time, scalars), *others]
         return others
 
-    def _from_tensor(self, step: int, tag: str, parts: dict[int, Any]) -> list[Record]:
-        if tag.startswith(numbered.ROWS_TAG):
-            return [self._rows(step, tag, parts)]
-        tensor = message(parts[numbered.VALUE_TENSOR])
-        plain = json.loads(tensor[numbered.TENSOR_STRINGS])
-        record = from_plain(tag.removeprefix(numbered.RECORD_TAG), plain)
-        return [] if record is None else [record]
-
-    def _rows(self, step: int, tag: str, parts: dict[int, Any]) -> TensorRows:
-        if numbered.VALUE_METADATA in parts:
-            self._tables[tag] = _table(parts[numbered.VALUE_METADATA])
-        tensor = message(parts[numbered.VALUE_TENSOR])
-        content = np.frombuffer(tensor[numbered.TENSOR_CONTENT], "<f4").astype(np.float32, copy=False)
-        return TensorRows(step, self._tables[tag], content.reshape(_shape(tensor[numbered.TENSOR_SHAPE])))
+    def _rows(self, step: int, value: Value) -> TensorRows:
+        if value.plugin_content:
+            plain = json.loads(value.plugin_content)
+            names, columns, dtypes = (tuple(plain.get(key, ())) for key in ("names", "columns", "dtypes"))
+            self._tables[value.tag] = Table(plain["kind"], plain["root"], names, columns, dtypes)
+        tensor = message(value.body)
+        content = np.frombuffer(tensor[TENSOR_CONTENT], "<f4").astype(np.float32, copy=False)
+        return TensorRows(step, self._tables[value.tag], content.reshape(shape_of(tensor)))
 
 
-def _single(number: bytes) -> float:
-    value: float = struct.unpack("<f", number)[0]
-    return value
-
-
-def _scalar_tensor(parts: dict[int, Any]) -> float | None:
-    """A scalar in the newer form: a tensor of floats without dimensions."""
-    tensor = message(parts.get(numbered.VALUE_TENSOR, b""))
-    if tensor.get(numbered.TENSOR_SHAPE):
-        return None
-    content, kind = tensor.get(numbered.TENSOR_CONTENT), tensor.get(numbered.TENSOR_TYPE)
-    if kind == numbered.DOUBLE:
-        number = content or tensor.get(numbered.TENSOR_DOUBLES)
-        return struct.unpack("<d", number)[0] if number else None
-    number = content or tensor.get(numbered.TENSOR_FLOATS)
-    return _single(number) if number and kind == numbered.FLOAT else None
-
-
-def _table(metadata: bytes) -> Table:
-    whose = message(metadata)
-    plugin = message(whose[numbered.METADATA_PLUGIN])
-    plain = json.loads(plugin[numbered.PLUGIN_CONTENT])
-    names, columns, dtypes = (tuple(plain.get(key, ())) for key in ("names", "columns", "dtypes"))
-    return Table(plain["kind"], plain["root"], names, columns, dtypes)
-
-
-def _shape(shape: bytes) -> tuple[int, ...]:
-    sizes: list[int] = []
-    for _, dimension in fields(shape):
-        parts = message(dimension)
-        sizes.append(parts.get(numbered.DIMENSION_SIZE, 0))
-    return tuple(sizes)
+def _number(value: Value) -> float | None:
+    """Of a scalar, or a float without dimensions that `add_tensor` logged."""
+    if value.kind == SCALARS:
+        return value.number
+    tensor = message(value.body) if value.form == VALUE_TENSOR else {}
+    is_one = not tensor.get(TENSOR_SHAPE) and tensor.get(TENSOR_TYPE) in (FLOAT, DOUBLE)
+    return read_single(value.body) if is_one else None
 
 
 # Scalar events of a layout met before, read in one go instead of field by field.

@@ -1,4 +1,4 @@
-"""One event, field by field: the slow and obvious way, for whatever the columns do not recognise."""
+"""One event, field by field: the slow and obvious way, for whatever is not recognised as many scalars of one layout."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _FORMS = {
     numbers.VALUE_SOUND: SOUNDS,
     numbers.VALUE_TENSOR: TENSORS,
 }
-_PLUGINS = {"scalars": SCALARS, "histograms": HISTOGRAMS, "images": PICTURES, "text": TEXTS, "audio": SOUNDS}
+_PLUGINS = {"histograms": HISTOGRAMS, "images": PICTURES, "text": TEXTS, "audio": SOUNDS}
 
 # What an event raises whose frame is sound and whose content is something else.
 FOREIGN = (ValueError, TypeError, KeyError, AttributeError, struct.error, OverflowError, RecursionError)
@@ -55,6 +55,7 @@ class Event(NamedTuple):
     step: int
     time: float
     values: list[Value]
+    is_empty: bool  # a summary without values
     starts_session: bool
 
 
@@ -71,7 +72,9 @@ class EventParser:
         (time,) = struct.unpack("<d", parts.get(numbers.EVENT_TIME, bytes(8)))
         summary = fields(parts.get(numbers.EVENT_SUMMARY, b""))
         values = [self._value(body) for number, body in summary if number == numbers.SUMMARY_VALUE]
-        return Event(step, time, values + _graph(parts), _starts_session(parts))
+        return Event(
+            step, time, values + _graph(parts), parts.get(numbers.EVENT_SUMMARY) == b"", _starts_session(parts)
+        )
 
     def _value(self, data: bytes) -> Value:
         parts = message(data)
@@ -89,17 +92,19 @@ class EventParser:
         return Value(tag, kind, 0.0, form, body, content)
 
     def _tensor(self, tag: str, body: bytes, content: bytes) -> Value:
-        plugin = self._plugins.get(tag, "")
         number = None
         if tag.startswith(numbers.ROWS_TAG):
             kind = ROWS
         elif tag.startswith(numbers.RECORD_TAG):
             kind = RECORDS
         else:
-            number = read_single(body) if plugin in ("scalars", "") else None
-            kind = SCALARS if number is not None else _PLUGINS.get(plugin, plugin or TENSORS)
-            kind = TENSORS if kind == SCALARS and number is None else kind
-        return Value(tag, kind, 0.0 if number is None else number, numbers.VALUE_TENSOR, body, content)
+            plugin = self._plugins.get(tag, "")
+            if plugin in ("scalars", ""):
+                number = read_single(body)
+                kind = TENSORS if number is None else SCALARS
+            else:
+                kind = _PLUGINS.get(plugin, plugin)
+        return Value(tag, kind, number or 0.0, numbers.VALUE_TENSOR, body, content)
 
     def _learn_plugin(self, tag: str, parts: dict[int, Any]) -> bytes:
         metadata = message(parts.get(numbers.VALUE_METADATA, b""))
@@ -119,8 +124,8 @@ def _graph(parts: dict[int, Any]) -> list[Value]:
 
 
 def _starts_session(parts: dict[int, Any]) -> bool:
-    session = message(parts.get(numbers.NUMBERS_EVENT_SESSION, b""))
-    return bool(session.get(numbers.NUMBERS_SESSION_STATUS) == numbers.NUMBERS_SESSION_START)
+    session = message(parts.get(numbers.EVENT_SESSION, b""))
+    return bool(session.get(numbers.SESSION_STATUS) == numbers.SESSION_START)
 
 
 # TensorProto to numpy: every numeric type in each of the forms in which writers store it.
@@ -134,7 +139,7 @@ def read_strings(tensor: bytes) -> list[bytes]:
 def read_single(tensor: bytes) -> float | None:
     """The number in a tensor that holds exactly one; None for every other tensor."""
     parts = message(tensor)
-    if math.prod(_shape(parts)) != 1 or parts.get(TENSOR_TYPE) == numbers.TEXT:
+    if math.prod(shape_of(parts)) != 1 or parts.get(TENSOR_TYPE) == numbers.STRING:
         return None
     values = _values(tensor, parts)
     return None if values is None or values.size != 1 else float(values[0])
@@ -143,7 +148,7 @@ def read_single(tensor: bytes) -> float | None:
 def read_numbers(tensor: bytes) -> NDArray[np.float64]:
     """All numbers in their shape. Raises ValueError for a tensor of text, or one that lacks numbers."""
     parts = message(tensor)
-    values, shape = _values(tensor, parts), _shape(parts)
+    values, shape = _values(tensor, parts), shape_of(parts)
     if values is None:
         raise ValueError("a tensor without numbers")
     if values.size == 1 and math.prod(shape) > 1:  # the last number stands for all that follow
@@ -155,20 +160,20 @@ def _values(tensor: bytes, parts: dict[int, Any]) -> NDArray[Any] | None:
     kind, content = parts.get(TENSOR_TYPE, 0), parts.get(TENSOR_CONTENT, b"")
     if content:
         return _raw(_bytes(content), kind)
-    joined = dict.fromkeys((numbers.TENSOR_FLOAT_VALUES, numbers.TENSOR_DOUBLE_VALUES), b"")
+    joined = dict.fromkeys((numbers.TENSOR_FLOATS, numbers.TENSOR_DOUBLES), b"")
     whole: list[int] = []
     for number, value in fields(tensor):
         if number in joined:
             joined[number] += _bytes(value)
-        elif number in numbers.VARINT_VALUES or number == numbers.TENSOR_HALF_VALUES:
+        elif number in numbers.TENSOR_VARINTS or number == numbers.TENSOR_HALVES:
             whole += [value] if isinstance(value, int) else _unpacked(value)
     if kind in (numbers.HALF, numbers.BFLOAT16):
         return _raw(np.array(whole, np.uint64).astype("<u2").tobytes(), kind)
     if whole:
-        return np.array([value if kind == 23 else signed(value) for value in whole])
-    if joined[numbers.TENSOR_DOUBLE_VALUES]:
-        return np.frombuffer(joined[numbers.TENSOR_DOUBLE_VALUES], "<f8")
-    return np.frombuffer(joined[numbers.TENSOR_FLOAT_VALUES], "<f4")
+        return np.array([value if kind == numbers.UINT64 else signed(value) for value in whole])
+    if joined[numbers.TENSOR_DOUBLES]:
+        return np.frombuffer(joined[numbers.TENSOR_DOUBLES], "<f8")
+    return np.frombuffer(joined[numbers.TENSOR_FLOATS], "<f4")
 
 
 def _raw(content: bytes, kind: int) -> NDArray[Any] | None:
@@ -185,7 +190,7 @@ def _unpacked(packed: bytes) -> list[int]:
     return values
 
 
-def _shape(parts: dict[int, Any]) -> tuple[int, ...]:
+def shape_of(parts: dict[int, Any]) -> tuple[int, ...]:
     dimensions = [
         _bytes(each) for number, each in fields(_bytes(parts.get(TENSOR_SHAPE, b""))) if number == SHAPE_DIMENSION
     ]

@@ -134,8 +134,26 @@ def free_bytes(file: io.FileIO) -> tuple[int, int]:
     return disk.f_bavail * disk.f_frsize, disk.f_blocks * disk.f_frsize
 
 
-# What the names of event files tell.
 MARK = "tfevents"  # in the name of every event file, whoever wrote it
+
+
+def event_files(folder: str | os.PathLike[str]) -> list[str]:
+    """The paths of a folder's event files, in the order of their names, which begin with their time."""
+    try:
+        return sorted(entry.path for entry in os.scandir(folder) if event_file_state(entry) is not None)
+    except OSError:
+        return []
+
+
+def event_file_state(entry: os.DirEntry[str]) -> os.stat_result | None:
+    """None for what is no event file, or is gone."""
+    try:
+        return entry.stat() if MARK in entry.name and entry.is_file() else None
+    except OSError:
+        return None
+
+
+# What the names of event files tell.
 _NAME = re.compile(r"tfevents\.\d+(?:\.\d+)?\.(.*)", re.DOTALL)
 _NUMBERED = re.compile(r"(.+\.\d+)\.\d+\D*", re.DOTALL)  # HOST.PROCESS.NUMBER, and a suffix
 

@@ -15,7 +15,8 @@ from typing import NamedTuple
 from torch_debugger.log import decoder_values as parsing
 from torch_debugger.log import media
 from torch_debugger.log.decoder_values import FOREIGN, SCALARS, EventParser
-from torch_debugger.log.event_files import MARK, writer_in
+from torch_debugger.log.event_files import MARK, event_file_state, writer_in
+from torch_debugger.log.event_files import event_files as event_files
 from torch_debugger.log.object_stores import fetch_new, is_url, list_files
 from torch_debugger.log.reader_columns import EventFile
 from torch_debugger.log.tfrecord import unframe
@@ -43,7 +44,7 @@ def find_runs(root: str) -> list[Found]:
         entries = _entries(folder, met)
         waiting.extend(entry.path for entry in entries if entry.is_dir(follow_symlinks=False))
         waiting.extendleft(entry.path for entry in entries if entry.is_symlink() and os.path.isdir(entry.path))
-        files = [state for entry in entries if (state := _event_file(entry)) is not None]
+        files = [state for entry in entries if (state := event_file_state(entry)) is not None]
         if files:
             changed, size = max(each.st_mtime for each in files), sum(each.st_size for each in files)
             found.append(Found(os.path.relpath(folder, root), folder, changed, size))
@@ -87,14 +88,6 @@ def _is_frame_of_trials(run: Found) -> bool:
     return not any(log.columns.tags or log.items for log in logs)
 
 
-def event_files(folder: str) -> list[str]:
-    """The paths of a folder's event files, in the order of their names, which begin with their time."""
-    try:
-        return sorted(entry.path for entry in os.scandir(folder) if _event_file(entry) is not None)
-    except OSError:
-        return []
-
-
 def _entries(folder: str, met: set[tuple[int, int]]) -> list[os.DirEntry[str]]:
     try:
         state = os.stat(folder)
@@ -104,13 +97,6 @@ def _entries(folder: str, met: set[tuple[int, int]]) -> list[os.DirEntry[str]]:
         return list(os.scandir(folder))
     except OSError:
         return []
-
-
-def _event_file(entry: os.DirEntry[str]) -> os.stat_result | None:
-    try:
-        return entry.stat() if MARK in entry.name and entry.is_file() else None
-    except OSError:
-        return None
 
 
 # Folders that `add_hparams` makes inside a run's: its settings and metrics, or trials that are runs each.

@@ -79,22 +79,44 @@ def read_varint(data: bytes, position: int) -> tuple[int, int]:
     raise ValueError("the message ends inside a number")
 
 
-# The bytes of single events, as TensorBoard's event.proto, summary.proto and tensor.proto number them.
+# Field and type numbers of event files, as TensorBoard's and TensorFlow's .proto files give them.
 PLUGIN = "torch_debugger"
 ROWS_TAG = f"{PLUGIN}/rows/"
 RECORD_TAG = f"{PLUGIN}/record/"
 
-EVENT_TIME, EVENT_STEP, EVENT_VERSION, EVENT_SUMMARY, EVENT_SESSION = 1, 2, 3, 5, 7
+EVENT_TIME, EVENT_STEP, EVENT_VERSION, EVENT_GRAPH, EVENT_SUMMARY, EVENT_SESSION, EVENT_META_GRAPH = 1, 2, 3, 4, 5, 7, 9
+META_GRAPH_GRAPH = 2
 SESSION_STATUS, SESSION_START = 1, 1
 SUMMARY_VALUE = 1
-VALUE_TAG, VALUE_SIMPLE, VALUE_TENSOR, VALUE_METADATA = 1, 2, 8, 9
+VALUE_TAG, VALUE_SIMPLE, VALUE_IMAGE, VALUE_HISTOGRAM, VALUE_SOUND, VALUE_TENSOR, VALUE_METADATA = 1, 2, 4, 5, 6, 8, 9
 METADATA_PLUGIN, METADATA_CLASS = 1, 4
 PLUGIN_NAME, PLUGIN_CONTENT = 1, 2
 TENSOR_TYPE, TENSOR_SHAPE, TENSOR_CONTENT, TENSOR_FLOATS, TENSOR_DOUBLES, TENSOR_STRINGS = 1, 2, 4, 5, 6, 8
+TENSOR_HALVES = 13
+TENSOR_VARINTS = (7, 10, 11, 16, 17)  # int_val, int64_val, bool_val, uint32_val, uint64_val
 SHAPE_DIMENSION, DIMENSION_SIZE = 2, 1
 
-FLOAT, DOUBLE, STRING = 1, 2, 7  # DataType in types.proto
+FLOAT, DOUBLE, STRING, BFLOAT16, HALF, UINT64 = 1, 2, 7, 14, 19, 23  # DataType in types.proto
+# DataType -> how numpy reads the raw content of such a tensor; bfloat16 has no dtype in numpy.
+RAW_TYPES = {
+    1: "<f4", 2: "<f8", 3: "<i4", 4: "u1", 5: "<i2", 6: "i1", 9: "<i8", 10: "?", 17: "<u2", 19: "<f2",
+    22: "<u4", 23: "<u8",
+}  # fmt: skip
 _CLASS_TENSOR = 2  # DataClass in summary.proto
+
+HISTOGRAM_LEAST, HISTOGRAM_MOST, HISTOGRAM_LIMITS, HISTOGRAM_COUNTS = 1, 2, 6, 7
+IMAGE_HEIGHT, IMAGE_WIDTH, IMAGE_DATA = 1, 2, 4
+SOUND_RATE, SOUND_DATA, SOUND_TYPE = 1, 4, 5
+
+HPARAMS_EXPERIMENT, HPARAMS_START, START_HPARAMS = 2, 3, 1
+EXPERIMENT_METRICS, METRIC_NAME, METRIC_TAG = 5, 1, 2
+ENTRY_KEY, ENTRY_VALUE = 1, 2
+PLAIN_NUMBER, PLAIN_TEXT, PLAIN_TRUTH = 2, 3, 4
+
+LAYOUT_CATEGORY, CATEGORY_TITLE, CATEGORY_CHART, CATEGORY_CLOSED = 2, 1, 2, 3
+CHART_TITLE, CHART_LINES, CHART_MARGIN = 1, 2, 3
+LINES_TAG, MARGIN_SERIES = 1, 1
+SERIES_VALUE, SERIES_LOWER, SERIES_UPPER = 1, 2, 3
 
 
 def version_event(time: float) -> bytes:
@@ -125,8 +147,7 @@ def text(words: str) -> bytes:
 
 def tensor_event(time: float, step: int, tag: str, tensor: bytes, metadata: bytes = b"") -> bytes:
     value = bytes_field(VALUE_TAG, tag.encode()) + metadata + bytes_field(VALUE_TENSOR, tensor)
-    summary = bytes_field(EVENT_SUMMARY, bytes_field(SUMMARY_VALUE, value))
-    return event_time(time) + number_field(EVENT_STEP, step) + summary
+    return event_around(bytes_field(SUMMARY_VALUE, value), step, time)
 
 
 def plugin_metadata(content: bytes = b"") -> bytes:
@@ -149,37 +170,6 @@ def _shape(shape: tuple[int, ...]) -> bytes:
     return bytes_field(TENSOR_SHAPE, *sizes)
 
 
-# Field and type numbers of event files that only readers need, as TensorBoard's and TensorFlow's .proto files give
-# them; `runlog.events` has those that our own writer uses as well.
-EVENT_GRAPH, NUMBERS_EVENT_SESSION, EVENT_META_GRAPH = 4, 7, 9
-META_GRAPH_GRAPH = 2
-NUMBERS_SESSION_STATUS, NUMBERS_SESSION_START = 1, 1
-VALUE_IMAGE, VALUE_HISTOGRAM, VALUE_SOUND = 4, 5, 6
-
-# DataType -> how numpy reads the raw content of such a tensor; bfloat16 has no dtype in numpy.
-RAW_TYPES = {
-    1: "<f4", 2: "<f8", 3: "<i4", 4: "u1", 5: "<i2", 6: "i1", 9: "<i8", 10: "?", 17: "<u2", 19: "<f2",
-    22: "<u4", 23: "<u8",
-}  # fmt: skip
-BFLOAT16, HALF, TEXT = 14, 19, 7
-TENSOR_FLOAT_VALUES, TENSOR_DOUBLE_VALUES, TENSOR_HALF_VALUES = 5, 6, 13
-VARINT_VALUES = (7, 10, 11, 16, 17)  # int_val, int64_val, bool_val, uint32_val, uint64_val
-
-HISTOGRAM_LEAST, HISTOGRAM_MOST, HISTOGRAM_LIMITS, HISTOGRAM_COUNTS = 1, 2, 6, 7
-IMAGE_HEIGHT, IMAGE_WIDTH, IMAGE_DATA = 1, 2, 4
-SOUND_RATE, SOUND_DATA, SOUND_TYPE = 1, 4, 5
-
-HPARAMS_EXPERIMENT, HPARAMS_START, START_HPARAMS = 2, 3, 1
-EXPERIMENT_METRICS, METRIC_NAME, METRIC_TAG = 5, 1, 2
-ENTRY_KEY, ENTRY_VALUE = 1, 2
-PLAIN_NUMBER, PLAIN_TEXT, PLAIN_TRUTH = 2, 3, 4
-
-LAYOUT_CATEGORY, CATEGORY_TITLE, CATEGORY_CHART, CATEGORY_CLOSED = 2, 1, 2, 3
-CHART_TITLE, CHART_LINES, CHART_MARGIN = 1, 2, 3
-LINES_TAG, MARGIN_SERIES = 1, 1
-SERIES_VALUE, SERIES_LOWER, SERIES_UPPER = 1, 2, 3
-
-
-# An event around a Summary that somebody else has made.
 def event_around(summary: bytes, step: int, time: float) -> bytes:
+    """An event of a Summary that somebody else has made."""
     return event_time(time) + number_field(EVENT_STEP, step) + bytes_field(EVENT_SUMMARY, summary)

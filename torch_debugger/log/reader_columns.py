@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from torch_debugger.log.curves import NO_POINTS, Points, in_order, join
 from torch_debugger.log.decoder_columns import PADDING, read_chunk
 from torch_debugger.log.decoder_values import FOREIGN, SCALARS, Event, EventParser
-from torch_debugger.log.tfrecord import FRAME_BYTES, unframe
+from torch_debugger.log.tfrecord import FRAME_BYTES, read_frames, unframe
 
 _CHUNK_BYTES = 1 << 22
 _PRINT_BYTES = 64  # compared at both ends of what was read, to see that it is still the same file
@@ -142,15 +142,7 @@ class EventFile:
         """Every event up to where the file was read: its place, and its bytes."""
         try:
             with open(self.path, "rb", buffering=0) as file:
-                place, size = 0, _CHUNK_BYTES
-                while place < self._offset:
-                    frames = unframe(_read_at(file, place, min(self._offset - place, size)))
-                    if frames.damaged or (not frames.consumed and place + size >= self._offset):
-                        return
-                    size = _CHUNK_BYTES if frames.consumed else 2 * size  # a frame larger than what was read
-                    for payload in frames.payloads:
-                        yield place, payload
-                        place += len(payload) + FRAME_BYTES
+                yield from read_frames(file, 0, _CHUNK_BYTES, self._offset)
         except OSError as error:
             self._fault = f"cannot be read ({error.strerror or error})"
 

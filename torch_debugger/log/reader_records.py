@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import io
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from contextlib import suppress
 
 from torch_debugger.log.decoder_records import Decoder
+from torch_debugger.log.decoder_values import FOREIGN, EventParser
+from torch_debugger.log.event_files import event_files as event_files
 from torch_debugger.log.event_files import rank_in_name
-from torch_debugger.log.protobuf import EVENT_SESSION, EVENT_STEP, SESSION_START, SESSION_STATUS, message, signed
-from torch_debugger.log.tfrecord import unframe
+from torch_debugger.log.tfrecord import FRAME_BYTES, read_frames, unframe
 from torch_debugger.records import Record
 from torch_debugger.system.clocks import time
 
@@ -109,22 +109,10 @@ class _GrowingFile:
                 yield from self._read()
 
     def _read(self) -> Iterator[Record]:
-        size = _CHUNK_BYTES
-        while data := self._bytes_at_offset(size):
-            frames = unframe(data)
-            self._offset += frames.consumed
-            for payload in frames.payloads:
+        with suppress(OSError):  # of the file; whoever takes the records raises elsewhere
+            for place, payload in read_frames(self.file, self._offset, _CHUNK_BYTES):
+                self._offset = place + len(payload) + FRAME_BYTES
                 yield from self._decoder.decode(payload)
-            if frames.damaged or (len(data) < size and not frames.consumed):
-                return
-            size = _CHUNK_BYTES if frames.consumed else 2 * size  # a frame larger than what was read
-
-    def _bytes_at_offset(self, size: int) -> bytes:
-        try:
-            self.file.seek(self._offset)
-            return self.file.read(size) or b""
-        except OSError:
-            return b""
 
 
 def _open(path: str) -> io.FileIO | None:
@@ -141,15 +129,6 @@ def _size(path: str) -> int:
         return 0
 
 
-def event_files(folder: str | os.PathLike[str]) -> list[str]:
-    """In the order of their names, which is that of their making."""
-    try:
-        names = sorted(name for name in os.listdir(folder) if "tfevents" in name)
-    except OSError:
-        return []
-    return [os.path.join(folder, name) for name in names]
-
-
 # Which steps of a folder's older files a later file takes back: it continues a run that had crashed.
 _HEAD_BYTES = 1024
 _FIRST_EVENTS = 3  # all writers put a restart right behind the file's version
@@ -161,9 +140,9 @@ def first_purged_steps(paths: Sequence[str]) -> dict[str, int]:
     A restarted rank replaces its own points and not those of other ranks, which have files beside its own.
     """
     purged: dict[str, int] = {}
-    later: dict[str, int] = {}
+    later: dict[int | None, int] = {}
     for path in reversed(paths):
-        rank = _rank(path)
+        rank = rank_in_name(path)
         if rank in later:
             purged[path] = later[rank]
         restart = restart_step(path)
@@ -177,19 +156,7 @@ def restart_step(path: str) -> int | None:
     try:
         with open(path, "rb") as file:
             payloads = unframe(file.read(_HEAD_BYTES)).payloads[:_FIRST_EVENTS]
-        steps = [_restart_step(message(payload)) for payload in payloads]
-    except (OSError, ValueError):
+        events = [EventParser().parse(payload) for payload in payloads]
+    except (OSError, *FOREIGN):
         return None
-    return next((step for step in steps if step is not None), None)
-
-
-def _restart_step(event: dict[int, Any]) -> int | None:
-    session = event.get(EVENT_SESSION)
-    if not isinstance(session, bytes) or message(session).get(SESSION_STATUS) != SESSION_START:
-        return None
-    return signed(event.get(EVENT_STEP, 0))
-
-
-def _rank(path: str) -> str:
-    match = re.search(r"\.rank\d+\.", os.path.basename(path))
-    return match.group() if match else ""
+    return next((event.step for event in events if event.starts_session), None)

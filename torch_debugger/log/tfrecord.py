@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import functools
+import io
 import itertools
 import struct
+import sys
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, NamedTuple, overload
 
 import numpy as np
@@ -50,6 +52,22 @@ def unframe(data: bytes) -> Frames:
         if data[ends[index] - _TAIL_BYTES : ends[index]] != _pack_tail(mask(checksum)):
             return Frames(payloads[:index], ends[index - 1] if index else 0, damaged=True)
     return Frames(payloads, ends[-1] if ends else 0, damaged=bad_head)
+
+
+def read_frames(file: io.FileIO, start: int, size: int, end: int = sys.maxsize) -> Iterator[tuple[int, bytes]]:
+    """The place and the payload of each sound frame from `start` on, read `size` bytes at once; nothing behind the
+    first unsound one or behind `end`."""
+    wanted = size
+    while True:
+        file.seek(start)
+        data = file.read(min(wanted, end - start)) or b""
+        frames = unframe(data)
+        for payload in frames.payloads:
+            yield start, payload
+            start += len(payload) + FRAME_BYTES
+        if frames.damaged or (len(data) < wanted and not frames.consumed):
+            return
+        wanted = size if frames.consumed else 2 * wanted  # a frame larger than what was read
 
 
 def _split(data: bytes) -> tuple[list[bytes], list[int], bool]:
