@@ -10,9 +10,9 @@ from torch import nn
 from torch.nn import functional as F
 
 from torch_debugger.model.autograd_graph import dropped_share
-from torch_debugger.probes.catalog import misread_axes
 from torch_debugger.probes.data.inputs_targets import RawArrays
 from torch_debugger.probes.loss_graph import nodes_behind
+from torch_debugger.probes.loss_graph_looks import misread_axes
 from torch_debugger.probes.loss_token_targets import next_tokens
 from torch_debugger.probes.model.attention import _attends_to_itself, _made_from, _next_weights
 from torch_debugger.records import Place

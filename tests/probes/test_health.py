@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from types import FrameType
+from types import FrameType, SimpleNamespace
 from typing import Any
 
 import pytest
@@ -116,7 +116,7 @@ def test_tensors_of_samples_among_the_variables() -> None:
     weight = torch.ones(4, requires_grad=True)
     frame = variables(z1=torch.randn(16, 4) * weight, z2=2 * torch.ones(16, 4) * weight, x=torch.randn(16, 4))
     desk = Desk()
-    SampleSpreads(desk).look(weight.sum(), frame)  # type: ignore[arg-type]
+    SampleSpreads(desk, SimpleNamespace(on_look=[])).look(weight.sum(), frame)  # type: ignore[arg-type]
     [look] = desk.told
     assert look.names == ("z1", "z2")
     assert look.between[0] > 0.5

@@ -14,14 +14,14 @@ from torch_debugger.runner.plumbing import Plumbing
 
 # Installed and removed in this order; their end_step and begin_step run in it, too.
 INSTALLED = """
-Loaders Evaluation UserScalars Scaler Clipping Ranges Compiled Captured Cycles Checkpoints FirstStep BatchSamples
-RankProcesses HangWatch PaddedStates QuietModels GraphWeights UntrainedCalls DataFlow Spreads NameSwitches Seeds
+Loaders Evaluation UserScalars Scaler Clipping Ranges Compiled Captured Cycles Checkpoints BatchSamples FirstStep
+RankProcesses HangWatch GraphWeights PaddedStates QuietModels UntrainedCalls DataFlow Spreads NameSwitches Seeds
 Schedulers Modes Passes Copies Collectives RankDigests WorkerBoards BatchClocks OwnBatches SharedHandles
 CustomFunctions Backward Optimizers Forward Ledger Unreached Flags PlainTensors AsyncSteps RootModules
 """
 # Who listens to what, in the order in which they hear of it.
 LISTENING = {
-    "watch.on_step": "SpeedSetup._step_done MemoryWatch._step_done GradientTrials.poll",
+    "watch.on_step": "GradientTrials.poll SpeedSetup._step_done MemoryWatch._step_done",
     "watch.between_steps": "StepNumbers._step_done StackSamples._follow RankProcesses._look BatchClocks._follow",
     "roots.on_call": "EvaluatedLosses._see_training SkippedSteps.called RootInputs._see_training "
     "BatchSamples._see_call DataFlow._begin RankDigests._see_call",
@@ -39,7 +39,7 @@ LISTENING = {
     "Targets.look SourceReading.look OutputSpreads.look HandMade.look GraphLooks.look MemoryWatch._before_backward "
     "FreshParameters.see_backward FrozenLayers.look GraphWeights.see_backward PaddedStates._look",
     "optimizers.before_update": "Untied._look AlikeUnits.look Ledger._read_gradients Spreads._hear_update "
-    "Copies._before_update Schedulers._before_update Modes._before_update Scaler._before_update",
+    "Schedulers._before_update Modes._before_update Copies._before_update Scaler._before_update",
     "optimizers.looks.on_count": "Flags.end_step",
     "loaders.on_pass_begin": "Passes._begin WorkerGenerators._look WorkerBoards._begin BatchClocks._begin "
     "OwnBatches._begin_pass SharedHandles._begin",

@@ -92,7 +92,6 @@ class AsyncSteps(Probe):
         self.watch.transfer.send(flag.clone().reshape(1), lambda found: None if found[0] == 0 else tell(step))
 
     def end_step(self) -> None:
-        """Before the roots let go of their inputs."""
         if self._over or not self.roots.any_lags:
             return
         self._keep_inputs()

@@ -14,6 +14,7 @@ import torch
 from torch import nn
 
 from torch_debugger.model.tensor_memory import GraphContainer, graph_containers, steps_behind, sums
+from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.model.forward import Forward
 from torch_debugger.probes.probe import Patches, Probe
 from torch_debugger.probes.schedule import DEEP
@@ -26,12 +27,13 @@ from torch_debugger.source.variables import variables_in_reach, waiting_generato
 
 
 class GraphKeeping:
-    def __init__(self, watch: Watch, numbers: StepNumbers) -> None:
+    def __init__(self, watch: Watch, numbers: StepNumbers, backward: Backward) -> None:
         self.watch = watch
         self.numbers = numbers
         self._oldest: dict[str, tuple[weakref.ref[torch.Tensor], int]] = {}  # name -> its first tensor, since
         self._generators: list[weakref.ref[Any]] | None = None  # of the user's, looked for once
         self._since_first: dict[str, int] = {}  # name -> the step at which it was first a sum or a chain
+        backward.on_look.append(self.look)
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if frame is None:

@@ -22,6 +22,7 @@ from torch_debugger.model.hooks import in_transform
 from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.model.tensor_memory import saved_by
 from torch_debugger.probes.loss_backward import Backward
+from torch_debugger.probes.model.forward import Forward
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.schedule import DEEP
@@ -43,7 +44,7 @@ class GraphWeights(Probe):
     MOST_NODES = 3000
     MOST_FORWARDS = 16  # before one backward; of more, it is not known which one was the last
 
-    def __init__(self, watch: Watch, backward: Backward, optimizers: Optimizers) -> None:
+    def __init__(self, watch: Watch, forward: Forward, backward: Backward, optimizers: Optimizers) -> None:
         super().__init__(watch)
         self.backward = backward
         self.replaced = ReplacedParameters(watch, optimizers)
@@ -51,6 +52,8 @@ class GraphWeights(Probe):
         self._forwards: list[ModelForward] = []
         self._step = 0
         self._looks = 0
+        forward.on_output.append(self.see_output)
+        backward.on_look.append(self.see_backward)
 
     def begin_step(self, depth: int) -> None:
         self._forwards = []

@@ -37,6 +37,7 @@ from torch_debugger.stats.summary import sampled
 
 class Unreached(Probe):
     name = "unreached parts"
+    after = ("Forward", "Ledger")  # whose rows of this step it reads
     deep_only = True
     AGREEING = 2  # deep steps
     TRACES = 4  # steps traced in one run

@@ -41,6 +41,8 @@ _SCHEDULED = frozenset({"lr", "initial_lr"})  # what a schedule sets: the second
 
 class Optimizers(Probe):
     name = "optimizers"
+    # Its hooks end the step, and take gradients away (--on-nan); those of the others look at both before.
+    after = ("Cycles", "RankDigests")
     COUNT_EVERY = 8  # steps between counts of a model's parameters: about 1 us a parameter
 
     def __init__(self, watch: Watch, strays: UnregisteredModules, looks: ParameterLook) -> None:

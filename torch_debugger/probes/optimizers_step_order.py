@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 from torch.optim.optimizer import register_optimizer_step_post_hook
 from torch.utils.hooks import RemovableHandle
 
+from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.loss_graph import local_tensors
 from torch_debugger.probes.model.copies import find_lookalike
 from torch_debugger.probes.model.parameters import gradient_state
@@ -77,19 +78,18 @@ class Cycle:
 
 
 class Cycles(Probe):
-    """Installed before the optimizers' probe, whose own hook ends the step."""
-
     name = "optimizer cycles"
     TOLD = 8  # of each state of each optimizer; after that only changes
     CLOSER_LOOKS = 3  # asked for per optimizer, for some steps each
 
-    def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
+    def __init__(self, watch: Watch, optimizers: Optimizers, backward: Backward) -> None:
         super().__init__(watch)
         self.optimizers = optimizers
         self._cycles: dict[int, Cycle] = {}
         self._idle = Idleness(watch)
         self._backward = Place()
         self._handles: list[RemovableHandle] = []
+        backward.on_every_look.append(self.see_backward)
 
     def install(self, patches: Patches) -> None:
         patches.replace(Optimizer, "zero_grad", self._around_zero_grad)

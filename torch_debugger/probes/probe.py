@@ -23,10 +23,11 @@ if TYPE_CHECKING:
 
 
 class Probe:
-    """A pair of ears on one part of the training. Subclasses override what they need."""
+    """Watches one part of the training. Subclasses override what they need."""
 
     name = "probe"
     deep_only = False  # its end_step has news after a deep step only
+    after: tuple[str, ...] = ()  # probes whose hooks go on, and whose steps end, before its own
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch

@@ -1,4 +1,4 @@
-"""The pipes inside a process that has torch: which probes there are, one set a process, and who hears whom."""
+"""The probes of a process that has torch: one set, whoever is watching."""
 
 from __future__ import annotations
 
@@ -12,33 +12,23 @@ from torch_debugger.crashes.capture import capture_crash
 from torch_debugger.crashes.frames import Running
 from torch_debugger.crashes.values_not_finite import look_for_the_origin
 from torch_debugger.probes.async_steps import AsyncSteps
-from torch_debugger.probes.catalog import Health, look_at_data, loop_probes, model_use_probes
+from torch_debugger.probes.catalog import Probes, kinds_of_probes
 from torch_debugger.probes.data.loaders import Loaders
-from torch_debugger.probes.gradients_autograd_nodes import CustomFunctions
-from torch_debugger.probes.gradients_scaling_clipping import Clipping, Scaler
-from torch_debugger.probes.gradients_unreached import Unreached
+from torch_debugger.probes.gradients_autograd_nodes import Meeting
 from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.memory import MemoryWatch
-from torch_debugger.probes.metrics import Evaluation, UserScalars
 from torch_debugger.probes.model.forward import Forward
-from torch_debugger.probes.model.freezing import Flags
-from torch_debugger.probes.model.module_state import Checkpoints, PlainTensors
-from torch_debugger.probes.model.parameters import Ledger
-from torch_debugger.probes.model.root_modules import RootModules, UnregisteredModules
-from torch_debugger.probes.model.torch_compile import Captured, Compiled, Uncompiled
-from torch_debugger.probes.model.value_ranges import Ranges
-from torch_debugger.probes.model.weights import BadWeights
-from torch_debugger.probes.nonfinite import NonFiniteHunt, Policy
-from torch_debugger.probes.optimizers import Optimizers, ParameterLook
-from torch_debugger.probes.optimizers_step_order import Cycles
-from torch_debugger.probes.probe import Probe
-from torch_debugger.probes.speed import SpeedSetup
+from torch_debugger.probes.model.inference import CallReplay
+from torch_debugger.probes.model.module_state import ModuleMoves
+from torch_debugger.probes.model.root_modules import RootModules
+from torch_debugger.probes.nonfinite import NonFiniteHunt, Policy, Replays
+from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import CrashFact, RunFact
 from torch_debugger.records.sinks import Sink, set_watched_run
 from torch_debugger.runner.hang_watch import HangWatch
 from torch_debugger.runner.hyperparameters import FirstStep
-from torch_debugger.runner.processes import ProcessProbes
+from torch_debugger.runner.processes import RankProcesses, WorkerSamples
 from torch_debugger.runner.profiled_steps import Profiles, StackSamples
 from torch_debugger.runner.replays import GradientTrials, Rehearsals, StepReplays
 from torch_debugger.runner.step_trials import Preflights, Scenes, StepRehearsals
@@ -65,78 +55,41 @@ class Plumbing:
             first_deep=settings.deep_steps,
             max_steps=settings.max_steps,
         )
-        watch = self.watch
-        self.loaders = Loaders(watch)
-        self.strays = UnregisteredModules(watch)
-        self.roots = RootModules(watch)
-        self.forward = Forward(watch, self.roots, self.strays)
-        self.lagging = AsyncSteps(watch, self.roots)
-        self._replays = StepReplays(watch, self.roots, self.loaders, self.lagging)
-        policy = Policy(watch, settings.on_nan, _stop_at)
-        self.hunt = NonFiniteHunt(watch, self.roots, self.lagging, self._replays, policy)
-        looks = ParameterLook(watch, self.roots, self.strays, self.hunt)
-        self.optimizers = Optimizers(watch, self.strays, looks)
-        self.scaler = Scaler(watch, self.optimizers)
-        self.hunt.explain_weights = BadWeights(self.roots, self.optimizers).explain
-        self.backward = Backward(watch, self.roots, self.optimizers, self.hunt, self.scaler)
-        health = Health(watch, self.backward, self.optimizers)
-        self.cycles = Cycles(watch, self.optimizers)
-        self.backward.on_every_look.append(self.cycles.see_backward)
-        self._data_probes = look_at_data(watch, self.roots, self.forward, self.backward, settings)
-        SpeedSetup(watch)
-        self._memory = MemoryWatch(watch, self.forward, self.backward, self.lagging, health.numbers)
-        self.stacks = StackSamples(watch)
-        self.profiles = Profiles(watch, self.roots, settings.profile_steps, settings.log_dir)
-        self.ledger = Ledger(watch, self.roots, self.optimizers, self.forward)
-        self.unreached = Unreached(watch, self.ledger)
-        self.hangs = HangWatch(watch, self.loaders, self.roots, settings)
-        self._rehearsals = Rehearsals(watch)
-        self.processes = ProcessProbes(watch, settings)
-        self._gradients = GradientTrials(watch)
-        self._settings = settings
+        self._breaks = settings.breaks
         self._breakpoints: Sequence[Breakpoint] = ()
-        self.preflights: Preflights | None = None
         if run is not None:
-            watch.sinks.remember(run)
-        self.step_rehearsals: StepRehearsals | None = None
-        if settings.preflight or settings.step_rehearsal:
-            scenes = Scenes(self.backward, self.loaders, run is not None and run.names_accelerator)
-            if settings.preflight:
-                self.preflights = Preflights(self.backward, scenes, settings.minimal)
-            else:
-                self.step_rehearsals = StepRehearsals(self.backward, scenes, settings)
-        if settings.rehearse and run is not None and run.names_accelerator and run.device == "cpu":
-            self._rehearsals.listen(self.backward)
+            self.watch.sinks.remember(run)
+        self._probes = probes = Probes()
+        probes.put(Watch, self.watch)
+        probes.put(Settings, settings)
+        probes.put(Policy, Policy(self.watch, settings.on_nan, _stop_at))
+        for protocol in (Replays, CallReplay):
+            probes.put(protocol, probes.get(StepReplays))
+        self._gradients = probes.get(GradientTrials)
+        probes.put(Meeting, self._gradients.begin)
+        names_accelerator = run is not None and run.names_accelerator
+        probes.put(Scenes, Scenes(probes.get(Backward), probes.get(Loaders), names_accelerator))
+        on_cpu = run is not None and run.device == "cpu"
+        own_kinds = _kinds_of_the_runner(settings, rehearses=settings.rehearse and names_accelerator and on_cpu)
+        self._in_order = probes.in_order(kinds_of_probes(settings, own_kinds))
+
+        self.loaders, self.roots, self.forward = probes.get(Loaders), probes.get(RootModules), probes.get(Forward)
+        self.lagging, self.hunt = probes.get(AsyncSteps), probes.get(NonFiniteHunt)
+        self.optimizers, self.backward = probes.get(Optimizers), probes.get(Backward)
+        self.profiles, self.hangs, self.ranks = probes.get(Profiles), probes.get(HangWatch), probes.get(RankProcesses)
+        self.preflights, self.step_rehearsals = probes.made(Preflights), probes.made(StepRehearsals)
 
     def start(self) -> None:
-        # Their end_step runs in this order: numbers of the step first, the inputs let go last.
-        watch = self.watch
-        others = [self.loaders, Evaluation(watch), UserScalars(watch, self.loaders), self.scaler]
-        others += [Clipping(watch, self.scaler), Ranges(watch, self.forward), *self._rehearsals.probes]
-        others += [self._compile_probe(), Captured(watch), self.cycles, Checkpoints(watch)]
-        others += [FirstStep(watch), *self._data_probes, *self.processes.all, self.hangs]
-        known = (self.forward, self.backward, self.optimizers, self._replays)
-        others += model_use_probes(watch, *known, page=self._settings.page)
-        others += loop_probes(watch, self.roots, self.optimizers, self.loaders)
-        if self._settings.check_custom_gradients:
-            others.append(CustomFunctions(watch, self._gradients.begin))
-            watch.on_step.append(self._gradients.poll)
-        last = [self.backward, self.optimizers, self.forward, self.ledger, self.unreached]
-        last += [Flags(watch, self.optimizers), PlainTensors(watch, self.optimizers), self.lagging, self.roots]
-        watch.install([*others, *last])
-        if self._settings.breaks:
+        self.watch.install(self._in_order)
+        if self._breaks:
             from torch_debugger.probes.breakpoints import set_breaks
 
-            self._breakpoints = set_breaks(self._settings.breaks, current_watch)
-
-    def _compile_probe(self) -> Probe:
-        plain = self.preflights is None and self.step_rehearsals is None
-        return Compiled(self.watch, self.roots, self.forward) if plain else Uncompiled(self.watch)
+            self._breakpoints = set_breaks(self._breaks, current_watch)
 
     @alarms_held()
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
-        self.watch.probe("ranks", self.processes.ranks.tell_ends)
+        self.watch.probe("ranks", self.ranks.tell_ends)
         self.watch.probe("non-finite", look_for_the_origin, self.hunt, error)
         self.watch.probe("custom gradients", self._gradients.end_by, error)
         fact = self.capture(error)
@@ -156,7 +109,7 @@ class Plumbing:
             optimizers={held.name: optimizer for held, optimizer in self.optimizers.live()},
             calls={root.name: root.call for root, _ in alive if root.call is not None},
             batches=self.loaders.recent.latest_first(),
-            memory=self._memory.latest,
+            memory=self._probes.get(MemoryWatch).latest,
             asked=self.loaders.asked(),
         )
 
@@ -168,8 +121,9 @@ class Plumbing:
             for breakpoint in self._breakpoints:
                 breakpoint.remove()
             self.profiles.finish()
-            self.stacks.finish()
-            self._rehearsals.wait()
+            self._probes.get(StackSamples).finish()
+            if (rehearsals := self._probes.made(Rehearsals)) is not None:
+                rehearsals.wait()
             self.watch.guard.call("custom gradients", self._gradients.wait)
             self.watch.finish(outcome)
             if _current is self:
@@ -179,6 +133,14 @@ class Plumbing:
             self.watch.sinks.tell(sinks, self.watch.ending(outcome))
         for sink in sinks:
             self.watch.sinks.leave(sink)
+
+
+def _kinds_of_the_runner(settings: Settings, *, rehearses: bool) -> list[type]:
+    kinds: list[type] = [FirstStep, StackSamples, Profiles, RankProcesses]
+    kinds += [WorkerSamples] if settings.profile_steps else []
+    kinds += [HangWatch]
+    kinds += [Preflights] if settings.preflight else [StepRehearsals] if settings.step_rehearsal else []
+    return [*kinds, ModuleMoves, Rehearsals] if rehearses else kinds
 
 
 def _stop_at(frame: FrameType, reason: str, names: dict[str, Any]) -> None:

@@ -27,18 +27,9 @@ from torch_debugger.ranks.processes import (
     wrap_target,
 )
 from torch_debugger.records import RankEnd, RankFact, SampledStacks
-from torch_debugger.settings import Settings
 from torch_debugger.stats.dispatch_modes import shards_expected
 from torch_debugger.system.clocks import time
 from torch_debugger.system.tracebacks import hidden_in_tracebacks
-
-
-class ProcessProbes:
-    """All that is watched of more than one process."""
-
-    def __init__(self, watch: Watch, settings: Settings) -> None:
-        self.ranks = RankProcesses(watch)
-        self.all: list[Probe] = [self.ranks, *([WorkerSamples(watch)] if settings.profile_steps else [])]
 
 
 class RankProcesses(Probe):

@@ -15,7 +15,7 @@ from torch_debugger.probes.speed import RowPassLooks
 from torch_debugger.probes.watch import Watch
 from torch_debugger.profiling.stack_sampling import StackSampler
 from torch_debugger.records import SampledStacks
-from torch_debugger.settings import PROFILED_FROM
+from torch_debugger.settings import PROFILED_FROM, Settings
 from torch_debugger.system.clocks import time
 
 if TYPE_CHECKING:
@@ -33,16 +33,16 @@ _REMEMBERED = 200  # times of steps before the window
 class Profiles:
     """Hears of steps. While a window is open no step is looked at closely: the look would be in the profile."""
 
-    def __init__(self, watch: Watch, roots: RootModules, steps: int, folder: str | None) -> None:
+    def __init__(self, watch: Watch, roots: RootModules, settings: Settings) -> None:
         self.watch = watch
         self.roots = roots
-        self._wanted = steps
-        self._asked = bool(steps)  # by the user: whatever it costs
-        self._folder = folder
+        self._wanted = settings.profile_steps
+        self._asked = bool(self._wanted)  # by the user: whatever it costs
+        self._folder = settings.log_dir
         self._window: Window | None = None
         self._first = 0
         self._before_s: deque[float] = deque(maxlen=_REMEMBERED)
-        if steps:
+        if self._asked:
             watch.between_steps.append(self._step_done)
 
     def want(self, steps: int) -> None:

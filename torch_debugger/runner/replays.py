@@ -22,6 +22,7 @@ from torch_debugger.probes.model.module_state import ModuleMoves
 from torch_debugger.probes.model.root_modules import RootModule, RootModules
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GradientCheckFact, Origin
+from torch_debugger.settings import Settings
 from torch_debugger.source.files import is_user_file, line_at
 from torch_debugger.source.frames import frames
 from torch_debugger.source.variables import Moment, moment_of
@@ -139,23 +140,16 @@ class Rehearsals:
     MOST = 3  # roots rehearsed in one run
     LAST_WAIT_S = 1.0  # for a rehearsal still under way when the script ends
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, moves: ModuleMoves, backward: Backward) -> None:
         self.watch = watch
+        self.moves = moves
         self._running: list[RehearsalProcess] = []
         self._begun = 0
-        self.moves = ModuleMoves(watch)
         self._script_begun = False
-        self._roots: RootModules | None = None
-
-    @property
-    def probes(self) -> list[ModuleMoves]:
-        return [self.moves] if self._roots is not None else []
-
-    def listen(self, backward: Backward) -> None:
         self._roots = backward.roots
-        backward.roots.on_call.append(self.begin)
+        self._roots.on_call.append(self.begin)
         backward.on_look.append(self.begin_script)
-        self.watch.on_step.append(self.poll)
+        watch.on_step.append(self.poll)
 
     def begin_script(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         """At the first backward: the step, and all that the script has ahead of it."""
@@ -166,7 +160,7 @@ class Rehearsals:
         from torch_debugger.trials.unmoved_tensors import unmoved_model
 
         moves, moments = self.moves.alive(), _own_frames()
-        if not moves and self._roots is not None:
+        if not moves:
             trained = [(root.name, module) for root, module in self._roots.alive() if root.trained]
             found = unmoved_model(trained, moments, self.watch.step)
             if found is not None:
@@ -217,9 +211,11 @@ def _own_frames() -> list[Moment]:
 
 # The user's own autograd functions, checked in a process of their own while the script runs on.
 class GradientTrials:
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, settings: Settings) -> None:
         self.watch = watch
         self._running: CustomGradients | None = None
+        if settings.check_custom_gradients:
+            watch.on_step.append(self.poll)
 
     def begin(self, function: Any, arguments: tuple[Any, ...], step: int) -> None:
         from torch_debugger.trials.gradcheck_custom_functions import CustomGradients

@@ -76,7 +76,7 @@ class Session:
         self.plumbing = connect(self.settings, self._sinks, run)
         _import_what_profilers_import()
         self.plumbing.reports_at_end = True
-        self.plumbing.processes.ranks.wrap = self.wrap_ranks
+        self.plumbing.ranks.wrap = self.wrap_ranks
         self.plumbing.watch.on_step.append(self._after_step)
         if self._board is not None:
             self._board.torch_seen = 1

@@ -69,10 +69,10 @@ class Scenes:
 class Preflights:
     """Hears of backwards; the first one is the last."""
 
-    def __init__(self, backward: Backward, scenes: Scenes, minimal: str) -> None:
+    def __init__(self, backward: Backward, scenes: Scenes, settings: Settings) -> None:
         self.watch = backward.watch
         self.scenes = scenes
-        self.minimal = minimal  # where to write the minimal case; empty: nowhere
+        self.minimal = settings.minimal  # where to write the minimal case; empty: nowhere
         self.tell: Tell = lambda step, loss: None  # how far a trial is
         self.tell_done: Callable[[int], None] = lambda trials: None
         self.leave: Callable[[], None] = sys.exit

@@ -33,6 +33,7 @@ _BLOCKED_S = 0.001  # in the queue: the batch was not there yet
 
 class BatchClocks(Probe):
     name = "batch clocks"
+    after = ("WorkerBoards",)  # whose last reading finds the lines that the clocks tell
     APART_S = 0.5  # between two looks at the boards; all is told every second time
 
     def __init__(self, watch: Watch, loaders: Loaders, boards: WorkerBoards, stalls: Stalls) -> None:

@@ -23,6 +23,7 @@ from torch_debugger.model.autograd_graph import op_name, saved, walk_nodes
 from torch_debugger.model.hooks import in_transform
 from torch_debugger.model.nested_tensors import first_tensor, tensors_in
 from torch_debugger.probes.loss_backward import Backward
+from torch_debugger.probes.model.forward import Forward
 from torch_debugger.probes.model.root_modules import RootModule, RootModules
 from torch_debugger.probes.schedule import DEEP
 from torch_debugger.probes.watch import Watch
@@ -50,12 +51,13 @@ class LayerInputs:
     EACH = 12  # looks at a layer
     LAYERS = 4
 
-    def __init__(self, watch: Watch, roots: RootModules) -> None:
+    def __init__(self, watch: Watch, forward: Forward) -> None:
         self.watch = watch
-        self.roots = roots
+        self.roots = forward.roots
         self._looks: dict[str, int] = {}
         self._raw = RawArrays()
         self._table: tuple[int, weakref.ref[torch.Tensor]] | None = None
+        forward.on_layer.append(self.see)
 
     def table(self) -> torch.Tensor | None:
         """The table that went into a Linear layer in this step: [samples, columns]."""
@@ -333,6 +335,7 @@ class Targets:
         self.backward = backward
         self._looks = 0
         self._made: dict[Place, Place] = {}  # the call of backward() -> the line that computes its loss
+        backward.on_look.append(self.look)
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if self._looks >= self.LOOKS or loss.grad_fn is None or self.backward.saved_hooks:

@@ -16,6 +16,7 @@ import torch
 from torch.utils.data import IterableDataset
 
 from torch_debugger.probes.data.loaders import Loaders
+from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.probe import Patches, Probe
 from torch_debugger.probes.watch import Watch
@@ -150,9 +151,10 @@ class SourceReading:
     MOST = 2  # told of each kind
     FILES = 8
 
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, backward: Backward) -> None:
         self.watch = watch
         self._read = False
+        backward.on_look.append(self.look)
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if self._read:

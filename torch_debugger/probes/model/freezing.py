@@ -20,6 +20,7 @@ import torch
 from torch import nn
 
 from torch_debugger.model.layers import Draw, initial_draws
+from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.model.root_modules import RootModule, RootModules
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.probe import Probe
@@ -63,10 +64,11 @@ class FrozenLayers:
     WAIT = 4  # steps
     WAIT_FOR_PHASES = 100  # where some line switches gradients on
 
-    def __init__(self, watch: Watch, roots: RootModules) -> None:
+    def __init__(self, watch: Watch, backward: Backward) -> None:
         self.watch = watch
-        self.roots = roots
+        self.roots = backward.roots
         self._looked: dict[str, _Candidate | None] = {}  # by root
+        backward.on_look.append(self.look)
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         for root, module in self.roots.alive():

@@ -17,6 +17,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torch_debugger.model.hooks import WeakKeysById
+from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.model.forward import Forward
 from torch_debugger.probes.model.root_modules import RootModule, RootModules
 from torch_debugger.probes.optimizers import Optimizers
@@ -33,6 +34,7 @@ from torch_debugger.stats.summary import norm
 
 class Ledger(Probe):
     name = "ledger"
+    after = ("Forward",)
     deep_only = True
     ALWAYS_TOLD = 4  # the first ledgers of a root, whatever they say
     TOLD_THE_SAME = 2  # then each change is told and confirmed once
@@ -165,12 +167,13 @@ class FreshParameters:
     LOOKS = 3  # that must agree; as many again are told
     NODES = 3000
 
-    def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
+    def __init__(self, watch: Watch, optimizers: Optimizers, backward: Backward) -> None:
         self.watch = watch
         self.optimizers = optimizers
         self._step = 0
         self._before: list[weakref.ref[torch.Tensor]] = []
         self._agreeing = 0
+        backward.on_look.append(self.see_backward)
 
     def see_backward(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         """Before the backward of a deep step; the first of a step is enough."""

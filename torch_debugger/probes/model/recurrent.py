@@ -19,7 +19,6 @@ from torch_debugger.model.nested_tensors import first_tensor, tensors_in
 from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.loss_graph import Consumers, nodes_behind
 from torch_debugger.probes.model.forward import Forward
-from torch_debugger.probes.model.root_modules import RootModules
 from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import PaddedState, Place, SequenceInput
@@ -183,10 +182,11 @@ class SequenceInputs:
     EACH = 4  # looks at a layer
     LAYERS = 4
 
-    def __init__(self, watch: Watch, roots: RootModules) -> None:
+    def __init__(self, watch: Watch, forward: Forward) -> None:
         self.watch = watch
-        self.roots = roots
+        self.roots = forward.roots
         self._looks: dict[str, int] = {}
+        forward.on_layer.append(self.see)
 
     def see(self, path: str, module: nn.Module, arguments: Any) -> None:
         if not isinstance(module, (nn.RNNBase, nn.MultiheadAttention)) or module.batch_first:

@@ -59,6 +59,7 @@ class RootModule:
 
 class RootModules(Probe):
     name = "models"
+    after = ("AsyncSteps", "Backward", "Flags", "Ledger", "PlainTensors")  # they read what is let go here
     CALM_LOOKS = 3  # deep steps without random numbers, after which none are expected
     LIMIT = 64  # scripts that make modules on the fly must not fill the memory
 

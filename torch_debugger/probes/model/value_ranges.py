@@ -21,6 +21,7 @@ from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.model.hooks import in_backward, in_transform
 from torch_debugger.model.nested_tensors import first_tensor
+from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.model.forward import Forward, Measured, tables
 from torch_debugger.probes.model.root_modules import RootModule
 from torch_debugger.probes.optimizers import Optimizers
@@ -193,8 +194,9 @@ _SAMPLES, _FEATURES, _TENSORS = 8, 2, 8  # fewest samples and features, most ten
 
 
 class SampleSpreads:
-    def __init__(self, watch: Watch) -> None:
+    def __init__(self, watch: Watch, backward: Backward) -> None:
         self.watch = watch
+        backward.on_look.append(self.look)
 
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         self.measure(self.variables(frame))
@@ -245,8 +247,8 @@ class OutputSpreads(SampleSpreads):
 
     MOST = 4
 
-    def __init__(self, watch: Watch, forward: Forward) -> None:
-        super().__init__(watch)
+    def __init__(self, watch: Watch, forward: Forward, backward: Backward) -> None:
+        super().__init__(watch, backward)
         self._outputs: list[tuple[int, str, weakref.ref[torch.Tensor]]] = []
         forward.on_output.append(self._see_deep)
         forward.roots.on_output.append(self._see_light)

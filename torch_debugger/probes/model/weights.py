@@ -15,7 +15,7 @@ from torch.optim import Optimizer
 from torch_debugger.probes.loss_backward import Backward
 from torch_debugger.probes.loss_graph import nodes_behind
 from torch_debugger.probes.model.root_modules import RootModules
-from torch_debugger.probes.nonfinite import BadWeight
+from torch_debugger.probes.nonfinite import BadWeight, NonFiniteHunt
 from torch_debugger.probes.optimizers import Optimizers, group_numbers
 from torch_debugger.probes.optimizers_known import TrackedOptimizer
 from torch_debugger.probes.watch import Watch
@@ -28,9 +28,10 @@ from torch_debugger.stats.transfer import Numbers
 
 
 class BadWeights:
-    def __init__(self, roots: RootModules, optimizers: Optimizers) -> None:
+    def __init__(self, roots: RootModules, optimizers: Optimizers, hunt: NonFiniteHunt) -> None:
         self.roots = roots
         self.optimizers = optimizers
+        hunt.explain_weights = self.explain
 
     def explain(self, name: str, born: bool) -> BadWeight:
         """born: it was so before any update, even if there have been some since."""
@@ -70,6 +71,7 @@ class HandMade:
         self.watch = watch
         self.backward = backward
         self._looked = False
+        backward.on_look.append(self.look)
 
     @no_grad()
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
@@ -108,6 +110,7 @@ class AlikeUnits:
         self.optimizers = optimizers
         self._different: set[int] = set()  # ids of parameters whose units differ; they stay so
         self._told = False
+        optimizers.before_update.append(self.look)
 
     @no_grad()
     def look(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
