@@ -21,7 +21,7 @@ CustomFunctions Backward Optimizers Forward Ledger Unreached Flags PlainTensors 
 """
 # Who listens to what, in the order in which they hear of it.
 LISTENING = {
-    "watch.on_step": "GradientTrials.poll SpeedSetup._step_done MemoryWatch._step_done",
+    "watch.on_step": "SpeedSetup._step_done MemoryWatch._step_done GradientTrials.poll",
     "watch.between_steps": "StepNumbers._step_done StackSamples._follow RankProcesses._look BatchClocks._follow",
     "roots.on_call": "EvaluatedLosses._see_training SkippedSteps.called RootInputs._see_training "
     "BatchSamples._see_call DataFlow._begin RankDigests._see_call",

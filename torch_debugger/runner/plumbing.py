@@ -72,6 +72,8 @@ class Plumbing:
         on_cpu = run is not None and run.device == "cpu"
         own_kinds = _kinds_of_the_runner(settings, rehearses=settings.rehearse and names_accelerator and on_cpu)
         self._in_order = probes.in_order(kinds_of_probes(settings, own_kinds))
+        if settings.check_custom_gradients:
+            self.watch.on_step.append(self._gradients.poll)
 
         self.loaders, self.roots, self.forward = probes.get(Loaders), probes.get(RootModules), probes.get(Forward)
         self.lagging, self.hunt = probes.get(AsyncSteps), probes.get(NonFiniteHunt)

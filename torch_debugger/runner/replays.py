@@ -22,7 +22,6 @@ from torch_debugger.probes.model.module_state import ModuleMoves
 from torch_debugger.probes.model.root_modules import RootModule, RootModules
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GradientCheckFact, Origin
-from torch_debugger.settings import Settings
 from torch_debugger.source.files import is_user_file, line_at
 from torch_debugger.source.frames import frames
 from torch_debugger.source.variables import Moment, moment_of
@@ -211,11 +210,9 @@ def _own_frames() -> list[Moment]:
 
 # The user's own autograd functions, checked in a process of their own while the script runs on.
 class GradientTrials:
-    def __init__(self, watch: Watch, settings: Settings) -> None:
+    def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self._running: CustomGradients | None = None
-        if settings.check_custom_gradients:
-            watch.on_step.append(self.poll)
 
     def begin(self, function: Any, arguments: tuple[Any, ...], step: int) -> None:
         from torch_debugger.trials.gradcheck_custom_functions import CustomGradients
