@@ -61,7 +61,7 @@ export interface About {
 }
 
 /** /ask/pulse?run=NAME: changes whenever something was written. Cheap: no log is read for it. */
-export interface Pulse {
+export interface PollAnswer {
   version: string;
   growing: boolean;
   /** How much of the log has been read, while somebody waits for that. */

@@ -1,10 +1,10 @@
 import type { About } from "../answers";
 import { count } from "../pieces/numbers";
-import type { Beat } from "./pulse";
+import type { PollState } from "./polling";
 import "./frame.css";
 
 /** What is wrong around the run, not in it: quiet, above the view. */
-export function Banners({ beat, about }: { beat: Beat; about: About | null }) {
+export function Banners({ beat, about }: { beat: PollState; about: About | null }) {
   return (
     <div class="frame-banners" role="status">
       {beat.away ? <p>The server does not answer; trying again. What you see is what was read before.</p> : null}

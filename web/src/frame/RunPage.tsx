@@ -12,7 +12,7 @@ import { Head } from "./Head";
 import { Help } from "./Help";
 import { goToSearch, useKeys, walk } from "./keys";
 import { Navigation, shownViews } from "./Navigation";
-import { usePulse, type Beat } from "./pulse";
+import { usePolling, type PollState } from "./polling";
 import type { Names } from "./runs";
 import { useTheme } from "./theme";
 
@@ -24,7 +24,7 @@ interface Props {
 }
 
 export function RunPage({ run, names, link, version }: Props) {
-  const beat = usePulse(run);
+  const beat = usePolling(run);
   const { answer: about, error } = useAnswer<About>("about", { run }, beat.version);
   const [theme, turnTheme] = useTheme();
   const [help, setHelp] = useState(false);
@@ -70,7 +70,7 @@ interface BodyProps {
   run: string;
   about: About | null;
   error: string | null;
-  beat: Beat;
+  beat: PollState;
   view: View | undefined;
   link: Link;
 }
@@ -90,7 +90,7 @@ function Body({ run, about, error, beat, view, link }: BodyProps) {
   );
 }
 
-function NotThere({ run, error, beat }: { run: string; error: string | null; beat: Beat }) {
+function NotThere({ run, error, beat }: { run: string; error: string | null; beat: PollState }) {
   if (beat.gone) return <Empty title={`The run ${run} is not here.`}>It was moved, renamed or deleted, or the address has a slip in it. Choose another run above.</Empty>;
   return error ? <Problem text={error} /> : <Waiting what="the run" share={beat.read} />;
 }

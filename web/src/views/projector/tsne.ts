@@ -11,7 +11,7 @@ export interface Progress {
   places: Float64Array | null;
 }
 
-export interface Wishes {
+export interface TsneOptions {
   perplexity: number;
   /** 2 or 3. */
   out: number;
@@ -27,9 +27,9 @@ const THETA = 0.7; // half the work of 0.5, and no difference that could be seen
 const ROWS_AT_ONCE = 200;
 
 /** `start` has the first places, `out` for each point, in any unit: the principal components. */
-export function* tsne(cloud: Cloud, start: ArrayLike<number>, wishes: Wishes): Generator<Progress, Float64Array> {
+export function* tsne(cloud: Cloud, start: ArrayLike<number>, options: TsneOptions): Generator<Progress, Float64Array> {
   const { count } = cloud;
-  const perplexity = Math.max(1, Math.min(wishes.perplexity, (count - 1) / 3));
+  const perplexity = Math.max(1, Math.min(options.perplexity, (count - 1) / 3));
   const searching = neighboursOf(cloud, Math.min(count - 1, Math.floor(3 * perplexity) + 1));
   let step = searching.next();
   for (; !step.done; step = searching.next()) yield { what: "neighbours", share: step.value * SHARE_OF_NEIGHBOURS, places: null };
@@ -39,8 +39,8 @@ export function* tsne(cloud: Cloud, start: ArrayLike<number>, wishes: Wishes): G
     if (row % ROWS_AT_ONCE === 0) yield { what: "neighbours", share: SHARE_OF_NEIGHBOURS, places: null };
     shares.set(sharesOf(near.distances.subarray(row * near.each, (row + 1) * near.each), perplexity), row * near.each);
   }
-  const moving = new Moving(symmetric(near, shares, count), scaled(start, wishes.out), count, wishes.out, wishes.theta ?? THETA);
-  const all = wishes.iterations ?? ITERATIONS;
+  const moving = new Moving(symmetric(near, shares, count), scaled(start, options.out), count, options.out, options.theta ?? THETA);
+  const all = options.iterations ?? ITERATIONS;
   for (let turn = 0; turn < all; turn++) {
     moving.turn(turn < EXAGGERATED ? EXAGGERATION : 1, turn < EXAGGERATED ? 0.5 : 0.8);
     yield { what: "arranging", share: SHARE_OF_NEIGHBOURS + ((1 - SHARE_OF_NEIGHBOURS) * (turn + 1)) / all, places: moving.places };

@@ -1,5 +1,5 @@
 import { useEffect, useState } from "preact/hooks";
-import type { Pulse } from "../answers";
+import type { PollAnswer } from "../answers";
 import { ask, Away, isReport, Locked } from "../asking";
 
 const EVERY_MS = 400;
@@ -7,7 +7,7 @@ const STILL_MS = 2000; // nothing was written for long
 const HIDDEN_MS = 10_000; // nobody looks
 const AWAY_MS = 2000;
 
-export interface Beat {
+export interface PollState {
   /** Changes whenever something was written, and when the server is back after it was away. */
   version: string;
   /** The server does not answer. */
@@ -22,11 +22,11 @@ export interface Beat {
   read: number | null;
 }
 
-export const QUIET: Beat = { version: "", away: false, locked: false, gone: false, returns: 0, read: null };
+export const QUIET: PollState = { version: "", away: false, locked: false, gone: false, returns: 0, read: null };
 
 /** What follows from what was heard. A run at rest that is as it was at the first look has the empty version: what
  *  is shown was asked for just then, and need not be asked for again. */
-export function nextBeat(old: Beat, heard: Pulse | Error, atFirst: string | null): Beat {
+export function nextPollState(old: PollState, heard: PollAnswer | Error, atFirst: string | null): PollState {
   if (heard instanceof Away) return old.away ? old : { ...old, away: true };
   if (heard instanceof Locked) return old.locked ? old : { ...old, away: false, locked: true };
   if (heard instanceof Error) return old.gone && !old.away ? old : { ...old, away: false, gone: true };
@@ -37,7 +37,7 @@ export function nextBeat(old: Beat, heard: Pulse | Error, atFirst: string | null
   return version === old.version && returns === old.returns && read === old.read ? old : { version, away: false, locked: false, gone: false, returns, read };
 }
 
-export function usePulse(run: string): Beat {
+export function usePolling(run: string): PollState {
   const [beat, setBeat] = useState(QUIET);
   useEffect(() => {
     setBeat(QUIET);
@@ -46,16 +46,16 @@ export function usePulse(run: string): Beat {
   return beat;
 }
 
-function follow(run: string, setBeat: (change: (old: Beat) => Beat) => void): () => void {
+function follow(run: string, setBeat: (change: (old: PollState) => PollState) => void): () => void {
   let timer = 0;
   let over = false;
   let atFirst: string | null = null;
   const look = async () => {
     clearTimeout(timer);
-    const heard = await ask<Pulse>("pulse", { run }).catch((error: Error) => error);
+    const heard = await ask<PollAnswer>("pulse", { run }).catch((error: Error) => error);
     if (over) return;
     if (!(heard instanceof Error)) atFirst ??= heard.version;
-    setBeat((old) => nextBeat(old, heard, atFirst));
+    setBeat((old) => nextPollState(old, heard, atFirst));
     clearTimeout(timer); // another look may have begun meanwhile
     timer = window.setTimeout(() => void look(), pauseAfter(heard));
   };
@@ -71,7 +71,7 @@ function follow(run: string, setBeat: (change: (old: Beat) => Beat) => void): ()
   };
 }
 
-function pauseAfter(heard: Pulse | Error): number {
+function pauseAfter(heard: PollAnswer | Error): number {
   if (document.hidden) return HIDDEN_MS;
   if (heard instanceof Error) return AWAY_MS;
   return heard.growing || heard.read_share !== undefined ? EVERY_MS : STILL_MS;
