@@ -9,7 +9,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from itertools import zip_longest
 
-from torch_debugger.checks.crashes.explanation import Blame, ended_in_torch, first_of, place_text, user_frame
+from torch_debugger.checks.crashes.explanation import (
+    Blame,
+    as_sentence,
+    ended_in_torch,
+    first_of,
+    place_text,
+    user_frame,
+)
 from torch_debugger.records import CrashFact, CrashFrame, Edit, FlowStep, LocalTensor, Place
 
 
@@ -263,6 +270,19 @@ def edited_place(crash: CrashFact, change: Change) -> Place:
     return Place(where.file, where.line, crash.place.module, (where.code or "").partition("\n")[0])
 
 
+def with_change(
+    crash: CrashFact,
+    message: str,
+    why: str,
+    change: Change,
+    evidence: dict[str, float | str],
+    confidence: float = 0.97,
+) -> Blame:
+    """The finding whose fix is this change, at the line that it changes."""
+    where = edited_place(crash, change)
+    return Blame(message, why, as_sentence(change.text), where, evidence, confidence, change.edit)
+
+
 def respelled(place: Place, meaning: str, after: str) -> Change:
     """Write `after` where the place's code has the one expression of this meaning."""
     found = written(place, meaning)
@@ -351,7 +371,10 @@ class Line:
 
     def nodes(self) -> list[ast.expr]:
         """The expressions to judge: the one that raised, or all where Python does not tell which."""
-        failing = _as_operator(self.failing)
+        # `out += x` as the expression `out + x` that it evaluates.
+        tree = parse_statement(self.failing)
+        statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+        failing = ast.unparse(_operation(statement)) if isinstance(statement, ast.AugAssign) else self.failing
         return [node for node in self.all_nodes() if ast.unparse(node) == failing or not failing]
 
     def written(self, node: ast.expr) -> str:
@@ -393,7 +416,12 @@ class Line:
             changed = self._changed(operands[0], name, [value for value in numbers if value is not None])
             if changed is not None:
                 return changed
-        return self._layer_output(node)
+        # What self.up(x) gave, where the shape flow knows the layer's one run.
+        name = ast.unparse(node.func).removeprefix("self.")
+        made = [step.made for step in self._flow if step.path.endswith(f".{name}")]
+        if len(made) != 1 or len(made[0]) != 1:
+            return None
+        return LocalTensor(name, made[0][0], "", "", False)
 
     def _changed(self, inner: ast.expr, method: str, numbers: list[int]) -> LocalTensor | None:
         held = self.tensor(inner)
@@ -406,14 +434,6 @@ class Line:
             return _floating(left or right) if _is_number(first) or _is_number(second) else None
         shape, dtype = broadcast(left.shape, right.shape), left.dtype if left.dtype == right.dtype else ""
         return _floating(dataclasses.replace(left, shape=shape, dtype=dtype)) if shape is not None else None
-
-    def _layer_output(self, node: ast.Call) -> LocalTensor | None:
-        """What self.up(x) gave, where the shape flow knows the layer's one run."""
-        name = ast.unparse(node.func).removeprefix("self.")
-        made = [step.made for step in self._flow if step.path.endswith(f".{name}")]
-        if len(made) != 1 or len(made[0]) != 1:
-            return None
-        return LocalTensor(name, made[0][0], "", "", False)
 
 
 def _floating(tensor: LocalTensor | None) -> LocalTensor | None:
@@ -437,13 +457,6 @@ def _is_number(node: ast.expr) -> bool:
 
 def _plain(text: str) -> str:
     return text.replace('"', "'").replace(" ", "")
-
-
-def _as_operator(text: str) -> str:
-    """`out += x` as the expression `out + x` that it evaluates."""
-    tree = parse_statement(text)
-    statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
-    return ast.unparse(_operation(statement)) if isinstance(statement, ast.AugAssign) else text
 
 
 def _operation(node: ast.AugAssign) -> ast.BinOp:
