@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from torch_debugger.checks.crash_check import CrashCheck
-from torch_debugger.checks.crashes.explanation import Blame, a_kind, as_sentence, line_text, place_text
+from torch_debugger.checks.crashes.explanation import Blame, a_kind, line_text, place_text
 from torch_debugger.checks.crashes.user_code import (
     Change,
     Explanation,
     argument_of,
     calls_of,
     change_argument,
-    edited_place,
     line_edit,
     line_replaced,
     rewritten,
     statement_place,
+    with_change,
 )
-from torch_debugger.records import CrashFact, Edit, Place
+from torch_debugger.records import CrashFact, Edit
 from torch_debugger.records.crash_modules import InitFact, RegistrationRefusal
 
 # A base class that was never initialised: super().__init__() is missing, late, misspelt or miscalled.
@@ -31,59 +31,46 @@ def explain_base_init(crash: CrashFact) -> Blame | None:
     fact = crash.evidence.building.init if crash.evidence.building is not None else None
     if fact is None:
         return None
-    explain = {
-        "missing": _missing, "late": _late, "not called": _miscalled, "wrong super": _miscalled,
-        "arguments": _arguments, "misspelt": _misspelt, "dataclass": _dataclass,
-    }[fact.fault]  # fmt: skip
-    return explain(fact)
-
-
-def _blame(fact: InitFact, message: str, fix: str, edit: Edit | None, why: str = "") -> Blame:
-    words = _WHY if fact.base.endswith("Module") or fact.fault == "misspelt" else _WHY_OTHER
-    evidence: dict[str, float | str] = {"class": fact.cls, "line": line_text(fact.place)}
-    why = why or words.format(base=f"`{fact.base}`")
-    return Blame(message, why, fix, fact.place, evidence, 0.98, edit)
-
-
-def _missing(fact: InitFact) -> Blame:
-    place = fact.place
-    message = f"`{fact.cls}.__init__` never calls `super().__init__()`, so {_lacking(fact)}."
-    fix = f"Put `super().__init__({fact.written})` as the first line of `__init__`, at {place_text(place)}."
-    one_liner = (place.code or "").startswith("def ")
-    edit = None if one_liner or fact.written else line_replaced(place, f"super().__init__()\n{place.code}")
-    return _blame(fact, message, fix, edit)
-
-
-def _lacking(fact: InitFact) -> str:
-    """What fails therefore: an attribute of the user's that is assigned, or one of the base class's own."""
-    if fact.needed and not fact.needed.startswith("_") and fact.base.endswith("Module"):
-        return f"`self.{fact.needed}` cannot be registered"
-    needed = f", `{fact.needed}` for one" if fact.needed else ""
-    return f"its objects lack what `{fact.base}` gives them{needed}"
-
-
-def _late(fact: InitFact) -> Blame:
-    message = (
-        f"`{fact.cls}.__init__` assigns `self.{fact.needed}` before it calls `super().__init__()` at "
-        f"{place_text(fact.place)}."
-    )
-    fix = f"Move `{fact.place.code}` up, before {line_text(fact.first)}; it must be the first line of `__init__`."
-    return _blame(fact, message, fix, None)
-
-
-def _miscalled(fact: InitFact) -> Blame:
-    message = f"`{fact.cls}.__init__` does not initialise `{fact.base}`: `{fact.written}` {_wrong(fact)}."
-    code = fact.place.code or ""
-    edit = None
-    if (fact.place.file and fact.place.line and "super" in code) or "__init__" in code:
-        edit = Edit(str(fact.place.file), fact.place.line or 0, code, "super().__init__()")
-    plain = code in (fact.written, f"{fact.written}()", f"{fact.written}.__init__()")
-    return _blame(
-        fact,
-        message,
-        f"Write `super().__init__()` instead of `{code}` at {place_text(fact.place)}.",
-        edit if plain else None,
-    )
+    place, cls, base, written, needed = fact.place, fact.cls, fact.base, fact.written, fact.needed
+    line, code, edit = place_text(place), place.code or "", None
+    why = (_WHY if base.endswith("Module") or fact.fault == "misspelt" else _WHY_OTHER).format(base=f"`{base}`")
+    match fact.fault:
+        case "missing":
+            # What fails therefore: an attribute of the user's that is assigned, or one of the base class's own.
+            lacking = f"its objects lack what `{base}` gives them{f', `{needed}` for one' if needed else ''}"
+            if needed and not needed.startswith("_") and base.endswith("Module"):
+                lacking = f"`self.{needed}` cannot be registered"
+            message = f"`{cls}.__init__` never calls `super().__init__()`, so {lacking}."
+            fix = f"Put `super().__init__({written})` as the first line of `__init__`, at {line}."
+            if not code.startswith("def ") and not written:
+                edit = line_replaced(place, f"super().__init__()\n{place.code}")
+        case "late":
+            message = f"`{cls}.__init__` assigns `self.{needed}` before it calls `super().__init__()` at {line}."
+            fix = f"Move `{place.code}` up, before {line_text(fact.first)}; it must be the first line of `__init__`."
+        case "not called" | "wrong super":
+            message = f"`{cls}.__init__` does not initialise `{base}`: `{written}` {_wrong(fact)}."
+            fix = f"Write `super().__init__()` instead of `{code}` at {line}."
+            known = (place.file and place.line and "super" in code) or "__init__" in code
+            if known and code in (written, f"{written}()", f"{written}.__init__()"):
+                edit = Edit(str(place.file), place.line or 0, code, "super().__init__()")
+        case "arguments":
+            message = f"`{cls}.__init__` hands arguments on to `{base}`, which takes none: `{written}`."
+            why = f"`{base}` keeps no settings: sizes and the like belong to your own class."
+            fix = f"Write `super().__init__()` instead of `{place.code}` at {line}."
+            edit = line_edit(place, code, "super().__init__()") if code == written else None
+        case "misspelt":
+            wanted = f"; `self.{needed}`, which it assigns, does not exist therefore" if needed else ""
+            message = f"`{cls}` has no `__init__`: its constructor is spelt `{written}` at {line}{wanted}."
+            why = "Python calls `__init__`, with two underscores on each side, when an object is made; no other name."
+            fix = f"Rename `{written}` to `__init__` at {line}."
+            edit = line_edit(place, f"{written}(", "__init__(")
+        case _:  # a dataclass
+            message = f"`{cls}` is a dataclass: the `__init__` that is made for it does not initialise `{base}`."
+            fix = (
+                f"Leave `@dataclass` off `{cls}` and write its `__init__` yourself, with `super().__init__()` as the "
+                "first line."
+            )
+    return Blame(message, why, fix, place, {"class": cls, "line": line_text(place)}, 0.98, edit)
 
 
 def _wrong(fact: InitFact) -> str:
@@ -98,35 +85,6 @@ def _wrong(fact: InitFact) -> str:
             return f"names `{name}`, and `{fact.cls}` is not derived from that"
         return "is no method of it: the name is `__init__`"
     return "is called without `self`"
-
-
-def _arguments(fact: InitFact) -> Blame:
-    message = f"`{fact.cls}.__init__` hands arguments on to `{fact.base}`, which takes none: `{fact.written}`."
-    why = f"`{fact.base}` keeps no settings: sizes and the like belong to your own class."
-    fix = f"Write `super().__init__()` instead of `{fact.place.code}` at {place_text(fact.place)}."
-    code = fact.place.code or ""
-    edit = line_edit(fact.place, code, "super().__init__()") if code == fact.written else None
-    return _blame(fact, message, fix, edit, why)
-
-
-def _misspelt(fact: InitFact) -> Blame:
-    wanted = f"; `self.{fact.needed}`, which it assigns, does not exist therefore" if fact.needed else ""
-    message = (
-        f"`{fact.cls}` has no `__init__`: its constructor is spelt `{fact.written}` "
-        f"at {place_text(fact.place)}{wanted}."
-    )
-    why = "Python calls `__init__`, with two underscores on each side, when an object is made; no other name."
-    fix = f"Rename `{fact.written}` to `__init__` at {place_text(fact.place)}."
-    return _blame(fact, message, fix, line_edit(fact.place, f"{fact.written}(", "__init__("), why)
-
-
-def _dataclass(fact: InitFact) -> Blame:
-    message = f"`{fact.cls}` is a dataclass: the `__init__` that is made for it does not initialise `{fact.base}`."
-    fix = (
-        f"Leave `@dataclass` off `{fact.cls}` and write its `__init__` yourself, with `super().__init__()` as the "
-        "first line."
-    )
-    return _blame(fact, message, fix, None)
 
 
 class SuperInitMissing(CrashCheck):
@@ -163,39 +121,36 @@ def explain_registration(crash: CrashFact) -> Blame | None:
     fact = crash.evidence.building.registration if crash.evidence.building is not None else None
     if fact is None:
         return None
-    in_container = fact.function in ("Sequential", "ModuleList", "ModuleDict", "add_module")
-    explain = {
-        "several": explain_several,
-        "no list": explain_no_list,
-        "taken": explain_taken,
-        "dot": explain_dotted,
-        "not a name": explain_not_a_name,
-        "whole numbers": _whole_numbers,
-        "no tensor": _no_tensor,
-        "no module": _no_module,
-        "kind": explain_entry if in_container else _kind,
-    }[fact.fault]
-    message, change, why = explain(crash, fact)
-    where = edited_place(crash, change)
+    if fact.fault in ("taken", "dot", "not a name"):
+        message, change, why = _name(crash, fact)
+    elif fact.fault == "kind" and fact.function in ("Sequential", "ModuleList", "ModuleDict", "add_module"):
+        message, change, why = _entry(crash, fact)
+    elif fact.fault == "kind":
+        message, change, why = _kind(crash, fact)
+    else:
+        message, change, why = _form(crash, fact)
     evidence: dict[str, float | str] = {"line": line_text(crash.place)}
     if fact.given:
         evidence["given"] = fact.given
     if fact.place.file and fact.place.line != crash.place.line:
         evidence["name made at"] = line_text(fact.place)
-    return Blame(
-        message, why or _REGISTRATION_WHY[fact.role], as_sentence(change.text), where, evidence, 0.97, change.edit
-    )
+    return with_change(crash, message, why or _REGISTRATION_WHY[fact.role], change, evidence)
 
 
 def _kind(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     role = f"layer ({fact.held})" if fact.role == "module" and fact.held else fact.role
     message = f"`{fact.name}` of `{fact.owner}` is a {role}, and {a_kind(fact.given)} was assigned to it."
     place = statement_place(crash)
-    if fact.role == "module":
-        return message, *_over_a_layer(crash, place, fact)
-    wrapper = "nn.Parameter" if fact.role == "parameter" and fact.given == "Tensor" else "torch.tensor"
     code = place.code or ""
     target, equals, value = code.partition(" = ")
+    if fact.role == "module":
+        # self.fc = self.fc(x) in a forward
+        local = fact.name if fact.name != "x" else "out"
+        text = f"keep the result in a local variable, `{local} = {value or '...'}`, and leave `self.{fact.name}` to "
+        made = f" at {place_text(fact.place)}" if fact.place.file else ""
+        why = f"`self.{fact.name}` was made a layer ({fact.held}){made}; a result must not take its place."
+        return message, Change(f"{text}the layer", None, place), why
+    wrapper = "nn.Parameter" if fact.role == "parameter" and fact.given == "Tensor" else "torch.tensor"
     if fact.function == "__setattr__" and equals and "\n" not in code and place.file and place.line:
         edit = Edit(place.file, place.line, code, f"{target} = {wrapper}({value})")
         return message, Change(f"write `{edit.after}` at {place_text(place)}", edit, place), ""
@@ -204,36 +159,34 @@ def _kind(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     return message, Change(f"wrap it: `{wrapper}(...)` at {place_text(place)}", wrapped, place), ""
 
 
-def _over_a_layer(crash: CrashFact, place: Place, fact: RegistrationRefusal) -> tuple[Change, str]:
-    """self.fc = self.fc(x) in a forward"""
-    value = (place.code or "").partition(" = ")[2] or "..."
-    local = fact.name if fact.name != "x" else "out"
-    text = f"keep the result in a local variable, `{local} = {value}`, and leave `self.{fact.name}` to the layer"
-    made = f" at {place_text(fact.place)}" if fact.place.file else ""
-    why = f"`self.{fact.name}` was made a layer ({fact.held}){made}; a result must not take its place."
-    return Change(text, None, place), why
-
-
-def _whole_numbers(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
-    message = f"`nn.Parameter` was given a tensor of whole numbers ({fact.given}), which has no gradient."
-    why = "A parameter is trained by its gradient, and only floating point tensors have one."
+def _form(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
+    """What was given has to be given in another form."""
     place = statement_place(crash)
-    return (
-        message,
-        change_argument(place, "Parameter", 0, "data", "{}.float()", "make it floating point: `.float()`"),
-        why,
-    )
-
-
-def _no_tensor(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
-    message = f"`nn.Parameter` was given {a_kind(fact.given)} and no tensor."
-    pattern = "torch.from_numpy({}).float()" if fact.given == "ndarray" else "torch.tensor({})"
-    else_do = f"make it a tensor: `{pattern.format('...')}`"
-    return message, change_argument(statement_place(crash), "Parameter", 0, "data", pattern, else_do), ""
-
-
-def _no_module(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
-    """class Net: -> class Net(nn.Module):"""
+    match fact.fault:
+        case "several":
+            calls = calls_of(place.code or "", fact.function)
+            message = f"`nn.{fact.function}` was given {fact.size} modules one by one, where it takes one list."
+            if len(calls) != 1:
+                return message, Change(f"put them into a list at {place_text(place)}", None, place), ""
+            opening, _, inside = calls[0].partition("(")
+            edit = rewritten(place, calls[0], f"{opening}([{inside[:-1]}])")
+            text = f"put them into a list: `nn.{fact.function}([...])` at {place_text(place)}"
+            return message, Change(text, edit, place), ""
+        case "no list":
+            message = f"`nn.{fact.function}` was given {a_kind(fact.given)}, where it takes a list of modules."
+            else_do = f"write `nn.{fact.function}([...])`"
+            return message, change_argument(place, fact.function, 0, "", "[{}]", else_do), ""
+        case "whole numbers":
+            message = f"`nn.Parameter` was given a tensor of whole numbers ({fact.given}), which has no gradient."
+            why = "A parameter is trained by its gradient, and only floating point tensors have one."
+            else_do = "make it floating point: `.float()`"
+            return message, change_argument(place, "Parameter", 0, "data", "{}.float()", else_do), why
+        case "no tensor":
+            message = f"`nn.Parameter` was given {a_kind(fact.given)} and no tensor."
+            pattern = "torch.from_numpy({}).float()" if fact.given == "ndarray" else "torch.tensor({})"
+            else_do = f"make it a tensor: `{pattern.format('...')}`"
+            return message, change_argument(place, "Parameter", 0, "data", pattern, else_do), ""
+    # No module: class Net: -> class Net(nn.Module):
     asked = "was called" if fact.function == "a call" else f"was asked for `{fact.function}`"
     message = f"An object of `{fact.name}` {asked} like a module, but the class does not derive from `nn.Module`."
     why = "Being callable, `parameters()`, `to()`, `train()` and `state_dict()` all come from `nn.Module`."
@@ -275,145 +228,86 @@ _MODULES = {
 }  # fmt: skip
 
 
-def explain_entry(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
+def _entry(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     kind, _, name = fact.given.partition(" ")
     holder = f"nn.{fact.function}" if fact.function != "add_module" else "add_module"
     place = statement_place(crash)
+    code, line = place.code or "", place_text(place)
     if kind == "class":
+        # nn.ReLU, -> nn.ReLU(),
         message = f"`{holder}` was given the class `{name}` as layer {fact.name}, and not an object of it."
-        return message, _built(place, name), ""
+        found = [end for end in (",", ")", "\n") if code.count(f"{name}{end}") == 1]
+        edit = rewritten(place, f"{name}{found[0]}", f"{name}(){found[0]}") if found else None
+        return message, Change(f"write `{name}()` instead of `{name}` at {line}", edit, place), ""
     if kind == "function":
         name = name.removeprefix("torch.")
         message = f"`{holder}` was given the function `{name}` as layer {fact.name}, and not a module."
         why = "A function has no place in a list of modules; its module form does."
-        return message, _as_module(place, name), why
+        module = _MODULES.get(name)
+        if module is None:
+            text = f"write a small `nn.Module` whose `forward` calls it, or call it in `forward`, at {line}"
+            return message, Change(text, None, place), why
+        forms = f"torch.nn.functional.{name}", f"nn.functional.{name}", f"F.{name}", f"torch.{name}"
+        written = next((form for form in forms if code.count(form) == 1), "")
+        edit = rewritten(place, written, module) if written else None
+        return message, Change(f"write `{module}` instead of `{written or name}` at {line}", edit, place), why
     if kind in ("list", "tuple", "generator") and fact.function == "Sequential":
-        return _one_by_one(place, kind, fact)
+        # nn.Sequential(layers) -> nn.Sequential(*layers)
+        many = f" of {fact.size} modules" if fact.held == "modules" else ""
+        message = f"`nn.Sequential` was given a {kind}{many}, where it takes the modules one by one."
+        calls = calls_of(code, fact.function)
+        argument = argument_of(calls[0], 0, "") if len(calls) == 1 else None
+        edit = None
+        if argument is not None:
+            changed = argument.replaced(f"*{argument.text}")
+            if kind == "generator" and argument.text.startswith("("):  # as the only argument it has no own parentheses
+                changed = f"{calls[0].replace('(', '(*[', 1)[:-1]}])"
+            # Where the list spans several lines, its beginning is what changes.
+            over_lines = f"{fact.function}([", f"{fact.function}(*["
+            edit = rewritten(place, argument.call, changed) or rewritten(place, *over_lines)
+        return message, Change(f"put a star before it: `nn.Sequential(*...)` at {line}", edit, place), ""
     message = f"`{holder}` was given {a_kind(fact.given)} as entry {fact.name!r}, and not a module."
-    return message, Change(f"give it modules only, at {place_text(place)}", None, place), ""
-
-
-def _one_by_one(place: Place, kind: str, fact: RegistrationRefusal) -> Explanation:
-    """nn.Sequential(layers) -> nn.Sequential(*layers)"""
-    many = f" of {fact.size} modules" if fact.held == "modules" else ""
-    message = f"`nn.Sequential` was given a {kind}{many}, where it takes the modules one by one."
-    calls = calls_of(place.code or "", fact.function)
-    argument = argument_of(calls[0], 0, "") if len(calls) == 1 else None
-    text = f"put a star before it: `nn.Sequential(*...)` at {place_text(place)}"
-    if argument is None:
-        return message, Change(text, None, place), ""
-    changed = argument.replaced(f"*{argument.text}")
-    if kind == "generator" and argument.text.startswith("("):  # as the only argument it has no own parentheses
-        changed = f"{calls[0].replace('(', '(*[', 1)[:-1]}])"
-    edit = rewritten(place, argument.call, changed) or _starred(place, fact.function)
-    return message, Change(text, edit, place), ""
-
-
-def _starred(place: Place, function: str) -> Edit | None:
-    """nn.Sequential([ -> nn.Sequential(*[, where the list spans several lines."""
-    return rewritten(place, f"{function}([", f"{function}(*[")
-
-
-def _built(place: Place, name: str) -> Change:
-    """nn.ReLU, -> nn.ReLU(),"""
-    code = place.code or ""
-    found = [end for end in (",", ")", "\n") if code.count(f"{name}{end}") == 1]
-    edit = rewritten(place, f"{name}{found[0]}", f"{name}(){found[0]}") if found else None
-    return Change(f"write `{name}()` instead of `{name}` at {place_text(place)}", edit, place)
-
-
-def _as_module(place: Place, name: str) -> Change:
-    module = _MODULES.get(name)
-    if module is None:
-        text = f"write a small `nn.Module` whose `forward` calls it, or call it in `forward`, at {place_text(place)}"
-        return Change(text, None, place)
-    for written in (f"torch.nn.functional.{name}", f"nn.functional.{name}", f"F.{name}", f"torch.{name}"):
-        if (place.code or "").count(written) == 1:
-            text = f"write `{module}` instead of `{written}` at {place_text(place)}"
-            return Change(text, rewritten(place, written, module), place)
-    return Change(f"write `{module}` instead of `{name}` at {place_text(place)}", None, place)
-
-
-def explain_several(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
-    place = statement_place(crash)
-    calls = calls_of(place.code or "", fact.function)
-    message = f"`nn.{fact.function}` was given {fact.size} modules one by one, where it takes one list."
-    if len(calls) != 1:
-        return message, Change(f"put them into a list at {place_text(place)}", None, place), ""
-    opening, _, inside = calls[0].partition("(")
-    changed = f"{opening}([{inside[:-1]}])"
-    return (
-        message,
-        Change(
-            f"put them into a list: `nn.{fact.function}([...])` at {place_text(place)}",
-            rewritten(place, calls[0], changed),
-            place,
-        ),
-        "",
-    )
-
-
-def explain_no_list(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
-    message = f"`nn.{fact.function}` was given {a_kind(fact.given)}, where it takes a list of modules."
-    else_do = f"write `nn.{fact.function}([...])`"
-    return message, change_argument(statement_place(crash), fact.function, 0, "", "[{}]", else_do), ""
+    return message, Change(f"give it modules only, at {line}", None, place), ""
 
 
 # Names under which a module cannot take anything: in use, with a dot, or no text.
-def _swap(crash: CrashFact, before: str, after: str) -> Change:
+def _name(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     place = statement_place(crash)
-    return Change(
-        f"write `{after}` instead of `{before}` at {place_text(place)}", rewritten(place, before, after), place
-    )
+    code, line = place.code or "", place_text(place)
 
+    def instead(before: str, after: str) -> Change:
+        return Change(f"write `{after}` instead of `{before}` at {line}", rewritten(place, before, after), place)
 
-def _quoted(crash: CrashFact, name: str, new: str) -> Change | None:
-    """Another name in the place of one that is written as text, in either kind of quotes."""
-    code = statement_place(crash).code or ""
-    quote = next((quote for quote in "'\"" if code.count(f"{quote}{name}{quote}") == 1), None)
-    return _swap(crash, f"{quote}{name}{quote}", f"{quote}{new}{quote}") if quote else None
-
-
-def explain_taken(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
-    line = f", assigned at {place_text(fact.place)}" if fact.place.file else ""
-    kind = fact.held.partition(" ")[0]
-    held = "a method of it" if kind == "function" else f"a {kind}{line}"
-    message = f"The name `{fact.name}` is taken in `{fact.owner}`: it is {held}."
-    why = "A module, parameter or buffer is an attribute of its owner, so its name must not be in use."
-    place = statement_place(crash)
-    assigned = fact.place.code or ""
-    if kind != "function" and fact.place.file and fact.place.line and assigned.startswith(f"self.{fact.name} = "):
-        in_use = f"self.{fact.name}" in (place.code or "")
-        edit = None if in_use else Edit(fact.place.file, fact.place.line, assigned, "")
-        text = f"register it only once: take `{assigned}` at {place_text(fact.place)} out"
-        return message, Change(text, edit, fact.place), why
-    new = f"{fact.name}_"
-    else_do = Change(f"choose another name, `{new}` for example, at {place_text(place)}", None, place)
-    return message, _quoted(crash, fact.name, new) or else_do, why
-
-
-def explain_dotted(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
-    message = (
-        f"`{fact.name}` cannot be the name of a {fact.role}: it holds a dot."
-        if fact.name
-        else "An empty name was given."
-    )
-    why = "Dots separate the levels of a model, as in `encoder.0.weight`; a single name has none."
-    new = fact.name.replace(".", "_")
-    place = statement_place(crash)
-    else_do = Change(f"write the name without dots, `{new or 'layer'}`, at {place_text(place)}", None, place)
-    return message, (_quoted(crash, fact.name, new) if fact.name else None) or else_do, why
-
-
-def explain_not_a_name(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
-    holder = f"nn.{fact.function}" if fact.function == "ModuleDict" else fact.function
-    message = f"`{holder}` was given {fact.name}, of type {fact.given}, as a name, which must be text."
-    place = statement_place(crash)
-    before, after = f"{fact.name}:", f'"{fact.name}":'
-    if fact.function == "ModuleDict" and (place.code or "").count(before) == 1:
-        return message, _swap(crash, before, after), "The key becomes part of the parameters' names."
-    return (
-        message,
-        Change(f"make it text: `str(...)`, at {place_text(place)}", None, place),
-        "The name becomes part of the parameters' names.",
-    )
+    if fact.fault == "not a name":
+        holder = f"nn.{fact.function}" if fact.function == "ModuleDict" else fact.function
+        message = f"`{holder}` was given {fact.name}, of type {fact.given}, as a name, which must be text."
+        if fact.function == "ModuleDict" and code.count(f"{fact.name}:") == 1:
+            change = instead(f"{fact.name}:", f'"{fact.name}":')
+            return message, change, "The key becomes part of the parameters' names."
+        change = Change(f"make it text: `str(...)`, at {line}", None, place)
+        return message, change, "The name becomes part of the parameters' names."
+    if fact.fault == "dot":
+        message = f"`{fact.name}` cannot be the name of a {fact.role}: it holds a dot."
+        if not fact.name:
+            message = "An empty name was given."
+        why = "Dots separate the levels of a model, as in `encoder.0.weight`; a single name has none."
+        new = fact.name.replace(".", "_")
+        text = f"write the name without dots, `{new or 'layer'}`, at {line}"
+    else:
+        made = f", assigned at {place_text(fact.place)}" if fact.place.file else ""
+        kind = fact.held.partition(" ")[0]
+        held = "a method of it" if kind == "function" else f"a {kind}{made}"
+        message = f"The name `{fact.name}` is taken in `{fact.owner}`: it is {held}."
+        why = "A module, parameter or buffer is an attribute of its owner, so its name must not be in use."
+        assigned = fact.place.code or ""
+        if kind != "function" and fact.place.file and fact.place.line and assigned.startswith(f"self.{fact.name} = "):
+            edit = None if f"self.{fact.name}" in code else Edit(fact.place.file, fact.place.line, assigned, "")
+            text = f"register it only once: take `{assigned}` at {place_text(fact.place)} out"
+            return message, Change(text, edit, fact.place), why
+        new = f"{fact.name}_"
+        text = f"choose another name, `{new}` for example, at {line}"
+    # Another name in the place of one that is written as text, in either kind of quotes.
+    quote = next((quote for quote in "'\"" if fact.name and code.count(f"{quote}{fact.name}{quote}") == 1), "")
+    if quote:
+        return message, instead(f"{quote}{fact.name}{quote}", f"{quote}{new}{quote}"), why
+    return message, Change(text, None, place), why
