@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Sequence
 
@@ -9,7 +10,6 @@ from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import (
     Blame,
     a_kind,
-    as_sentence,
     line_text,
     place_text,
     product_text,
@@ -17,10 +17,10 @@ from torch_debugger.checks.crashes.explanation import (
 )
 from torch_debugger.checks.crashes.user_code import (
     Change,
-    edited_place,
     line_replaced,
     respelled,
     statement_place,
+    with_change,
     written,
 )
 from torch_debugger.records import CrashFact, Operand
@@ -36,14 +36,7 @@ def explain_absent_value(crash: CrashFact) -> Blame | None:
     updates = crash.evidence.autograd
     if absent.form == "grad" and updates is not None and updates.rebound:
         return None  # an update put another tensor in its place: loss-without-graph says so
-    tellers = {
-        "grad": _of_gradient,
-        "hook": _of_hook,
-        "attribute": _of_attribute,
-        "call": _of_call,
-        "argument": _of_argument,
-    }
-    told, why, fix = tellers[absent.form](absent)
+    told, why, fix = _of_gradient(absent) if absent.form == "grad" else _without_value(absent)
     evidence: dict[str, float | str] = {"is None": absent.expression}
     evidence |= {"parameter": absent.parameter} if absent.parameter else {}
     evidence |= {"also without": ", ".join(absent.others)} if absent.others else {}
@@ -59,39 +52,53 @@ def explain_absent_value(crash: CrashFact) -> Blame | None:
 
 
 def _of_gradient(absent: AbsentValue) -> tuple[str, str, str]:
-    name = f"`{absent.parameter}`" if absent.parameter else f"`{absent.tensor}`"
+    name, cause = f"`{absent.parameter or absent.tensor}`", absent.cause
     skip = f"Where parameters without a gradient are to be expected, ask first: `if {absent.expression} is not None:`."
-    if absent.reason == "not-a-leaf":
-        return (
-            f"{name} is the result of an op, and backward keeps gradients of leaves only",
-            "Gradients of tensors in the middle of the graph are dropped once they have been passed on.",
-            f"Call `{absent.tensor}.retain_grad()` before the backward.",
-        )
-    if absent.reason == "not-recorded":
-        return (
-            f"{name} does not require a gradient, so backward computes none for it",
-            "Data has no `requires_grad` unless it is asked for.",
-            f"Write `{absent.tensor}.requires_grad_()` before the forward whose gradient is wanted.",
-        )
-    if absent.reason == "frozen":
-        by = f" (frozen at {line_text(absent.cause)})" if absent.cause.file else ""
-        return (
-            f"{name} has requires_grad=False{by}",
-            "A frozen parameter gets no gradient, and its `.grad` stays None.",
-            f"Leave frozen parameters out: `if {absent.tensor}.requires_grad:`. If it is to be trained, unfreeze it "
-            "before the optimizer is made.",
-        )
-    if absent.reason == "cleared":
-        return (
-            f"the gradients were cleared at {place_text(absent.cause)}, after the backward",
-            "`zero_grad()` sets gradients to None since torch 2.0 (`set_to_none=True`).",
-            "Read the gradients between `backward()` and `zero_grad()`: move this line above "
-            f"{place_text(absent.cause)}.",
-        )
-    if absent.reason == "unused":
-        return _unused(absent, name, skip)
+    owner = absent.parameter.rpartition(".")[0] or absent.parameter
+    match absent.reason:
+        case "not-a-leaf":
+            return (
+                f"{name} is the result of an op, and backward keeps gradients of leaves only",
+                "Gradients of tensors in the middle of the graph are dropped once they have been passed on.",
+                f"Call `{absent.tensor}.retain_grad()` before the backward.",
+            )
+        case "not-recorded":
+            return (
+                f"{name} does not require a gradient, so backward computes none for it",
+                "Data has no `requires_grad` unless it is asked for.",
+                f"Write `{absent.tensor}.requires_grad_()` before the forward whose gradient is wanted.",
+            )
+        case "frozen":
+            return (
+                f"{name} has requires_grad=False{f' (frozen at {line_text(cause)})' if cause.file else ''}",
+                "A frozen parameter gets no gradient, and its `.grad` stays None.",
+                f"Leave frozen parameters out: `if {absent.tensor}.requires_grad:`. If it is to be trained, unfreeze "
+                "it before the optimizer is made.",
+            )
+        case "cleared":
+            return (
+                f"the gradients were cleared at {place_text(cause)}, after the backward",
+                "`zero_grad()` sets gradients to None since torch 2.0 (`set_to_none=True`).",
+                f"Read the gradients between `backward()` and `zero_grad()`: move this line above {place_text(cause)}.",
+            )
+        case "unused" if not absent.parameter:
+            return (
+                f"the loss does not depend on {name}",
+                "A backward has run, and its graph does not lead to this tensor.",
+                f"Compute the loss from {name} itself, not from a copy or a `.detach()`ed one. {skip}",
+            )
+        case "unused":
+            more = f", as {len(absent.others)} more have none" if absent.others else ""
+            never = "" if absent.mentioned else f" (`forward` never uses `{absent.parameter.split('.')[1]}`)"
+            return (
+                f"{name} is no part of what the loss was computed from{never}",
+                "Other parameters of the model have gradients, so a backward has run; its graph "
+                f"does not lead to `{owner}`{more}.",
+                f"Use `{owner}` in the forward, or take it out of the model. {skip}",
+            )
+    none = f": none of the {absent.count} parameters has a gradient" if absent.count else ""
     return (
-        f"no backward has run yet{f': none of the {absent.count} parameters has a gradient' if absent.count else ''}",
+        f"no backward has run yet{none}",
         "`.grad` is None until the first `backward()`, and again after each `zero_grad()`. In a hook of a tensor or "
         "module it is filled only after the hook has returned.",
         "Read the gradients after `loss.backward()` and before `zero_grad()`; in a hook "
@@ -99,67 +106,42 @@ def _of_gradient(absent: AbsentValue) -> tuple[str, str, str]:
     )
 
 
-def _unused(absent: AbsentValue, name: str, skip: str) -> tuple[str, str, str]:
-    owner = absent.parameter.rpartition(".")[0] or absent.parameter
-    if not absent.parameter:
+def _without_value(absent: AbsentValue) -> tuple[str, str, str]:
+    """None from a hook, an attribute, a call that returns nothing, or as an argument."""
+    cause, expression, text = absent.cause, absent.expression, absent.cause_text
+    if absent.form == "hook":
         return (
-            f"the loss does not depend on {name}",
-            "A backward has run, and its graph does not lead to this tensor.",
-            f"Compute the loss from {name} itself, not from a copy or a `.detach()`ed one. {skip}",
+            "the input of this module needs no gradient, so none was computed for it",
+            "A backward hook is given one gradient for each input of the module, and None for those that require none: "
+            "the first layer gets data.",
+            f"Ask first: `if {expression} is not None:`. The gradient of the module's output is there in any case "
+            "(`grad_output`).",
         )
-    more = f", as {len(absent.others)} more have none" if absent.others else ""
-    never = "" if absent.mentioned else f" (`forward` never uses `{absent.parameter.split('.')[1]}`)"
-    return (
-        f"{name} is no part of what the loss was computed from{never}",
-        "Other parameters of the model have gradients, so a backward has run; its graph "
-        f"does not lead to `{owner}`{more}.",
-        f"Use `{owner}` in the forward, or take it out of the model. {skip}",
-    )
-
-
-def _of_hook(absent: AbsentValue) -> tuple[str, str, str]:
-    return (
-        "the input of this module needs no gradient, so none was computed for it",
-        "A backward hook is given one gradient for each input of the module, and None for those that require none: the "
-        "first layer gets data.",
-        f"Ask first: `if {absent.expression} is not None:`. The gradient of the module's output is there in any case "
-        "(`grad_output`).",
-    )
-
-
-def _of_attribute(absent: AbsentValue) -> tuple[str, str, str]:
-    setter = absent.setters[0] if absent.setters else None
-    by = f", and {line_text(setter)} has not run since" if setter is not None else ""
-    advice = (
-        f"Find out why {place_text(setter)} has not run: a hook must be registered before the forward or backward that "
-        "it is to see, on a module that takes part in it, and gradients flow only after `backward()`."
-        if setter is not None
-        else "Nothing in its class gives it another value: assign it before this line."
-    )
-    return (
-        f"it has been so since {place_text(absent.cause)}{by}",
-        "The attribute still has the value it was made with.",
-        advice,
-    )
-
-
-def _of_call(absent: AbsentValue) -> tuple[str, str, str]:
-    return (
-        f"`.{absent.cause_text}()` at {place_text(absent.cause)} returns nothing",
-        f"`.{absent.cause_text}()` does its work on the object and returns None.",
-        f"Call it on a line of its own and keep what stood before it ({place_text(absent.cause)}).",
-    )
-
-
-def _of_argument(absent: AbsentValue) -> tuple[str, str, str]:
-    by = f" ({line_text(absent.cause)})" if absent.cause.file else ""
+    if absent.form == "attribute":
+        by, advice = "", "Nothing in its class gives it another value: assign it before this line."
+        if absent.setters:
+            setter = absent.setters[0]
+            by = f", and {line_text(setter)} has not run since"
+            advice = (
+                f"Find out why {place_text(setter)} has not run: a hook must be registered before the forward or "
+                "backward that it is to see, on a module that takes part in it, and gradients flow only after "
+                "`backward()`."
+            )
+        told = f"it has been so since {place_text(cause)}{by}"
+        return told, "The attribute still has the value it was made with.", advice
+    if absent.form == "call":
+        return (
+            f"`.{text}()` at {place_text(cause)} returns nothing",
+            f"`.{text}()` does its work on the object and returns None.",
+            f"Call it on a line of its own and keep what stood before it ({place_text(cause)}).",
+        )
     asked = "ask `ctx.needs_input_grad` before its gradient is computed."
-    also = f" `backward` then returns None for `{absent.expression}`: {asked}" if absent.reason == "backward" else ""
-    choice = f"`{absent.cause_text} if {absent.expression} is not None else {absent.tensor}`"
+    also = f" `backward` then returns None for `{expression}`: {asked}" if absent.reason == "backward" else ""
+    choice = f"`{text} if {expression} is not None else {absent.tensor}`"
     return (
-        f"nothing was passed for it{by}, and `{absent.cause_text}` needs it",
+        f"nothing was passed for it{f' ({line_text(cause)})' if cause.file else ''}, and `{text}` needs it",
         "A tensor and None have no arithmetic.",
-        f"Where `{absent.expression}` is optional, leave it out: {choice}.{also} Else pass a tensor for it.",
+        f"Where `{expression}` is optional, leave it out: {choice}.{also} Else pass a tensor for it.",
     )
 
 
@@ -202,33 +184,60 @@ def explain_odd_value(crash: CrashFact) -> Blame | None:
     fact = crash.evidence.building.value if crash.evidence.building is not None else None
     if fact is None or (fact.kind == "float" and fact.receiver == ".backward"):  # a loss that lost its graph
         return None
+    confidence = 0.97
     if fact.kind == "NoneType":
-        return _nothing(crash, fact) if fact.maker_returns == "nothing" else None
-    if fact.kind == "tuple" and (fact.maker_returns == "several" or fact.maker_kind in _TWO_OUTPUTS):
-        return _several(crash, fact)
-    if fact.kind in ("numpy.ndarray", "int", "float"):
-        return _plain_data(crash, fact)
-    return _packed(crash, fact) if fact.kind == "PackedSequence" else _container(crash, fact)
-
-
-def _packed(crash: CrashFact, fact: ValueFact) -> Blame:
-    message = f"{_got(fact)}it is a batch of sequences, packed for a recurrent layer."
-    why = "Only recurrent layers take packed sequences, and what they return for one is packed as well."
-    name = fact.written or "out"
-    text = f"unpack it first: `{name}, lengths = nn.utils.rnn.pad_packed_sequence({name}, batch_first=True)`"
-    return _blame(crash, fact, message, why, Change(text, None, crash.place))
-
-
-def _blame(
-    crash: CrashFact, fact: ValueFact, message: str, why: str, change: Change, confidence: float = 0.97
-) -> Blame:
+        if fact.maker_returns != "nothing":
+            return None
+        plain = "." not in fact.maker_kind
+        name = f"{fact.maker_kind}.forward" if plain else fact.maker_kind
+        if fact.maker and not fact.maker_path and plain and "." not in fact.maker:
+            name = fact.maker_kind if fact.maker_kind in fact.maker.split("(")[0] else name
+        told, change = f"`{name}` has no `return`", _add_return(fact, name)
+        why = "A Python function without a `return` gives None to whoever called it."
+    elif fact.kind == "tuple" and (fact.maker_returns == "several" or fact.maker_kind in _TWO_OUTPUTS):
+        line = f" at {place_text(fact.returns)}" if fact.returns.file else ""
+        outputs = _TWO_OUTPUTS.get(fact.maker_kind, f"a tuple{line}")
+        maker = fact.maker_path or fact.maker
+        kind = f" ({fact.maker_kind})" if maker and fact.maker_kind and fact.maker_kind not in fact.maker else ""
+        told, change = f"`{maker or fact.maker_kind}`{kind} returns {outputs}", _take_apart(crash, fact)
+        why = "Layers and losses compute with one tensor; a tuple of outputs must be taken apart first."
+    elif fact.kind == "numpy.ndarray":
+        told, change = fact.holds[0], _converted(crash, fact, "torch.from_numpy({})")
+        why = "torch does not take numpy arrays by itself; `torch.from_numpy` makes a tensor of one without a copy."
+    elif fact.kind in ("int", "float"):
+        told, change, confidence = fact.holds[0], _converted(crash, fact, "torch.tensor({})"), 0.9
+        why = "Layers and losses take tensors only, also for single numbers."
+    elif fact.kind == "PackedSequence":
+        name = fact.written or "out"
+        unpacked = f"`{name}, lengths = nn.utils.rnn.pad_packed_sequence({name}, batch_first=True)`"
+        told = "it is a batch of sequences, packed for a recurrent layer"
+        change = Change(f"unpack it first: {unpacked}", None, crash.place)
+        why = "Only recurrent layers take packed sequences, and what they return for one is packed as well."
+    elif tensors := [item for item in fact.holds if "a tensor" in item]:
+        entries = [item.split(" ", 1) for item in tensors[:3]]
+        held = ", ".join(f"`{fact.written}{entry}` is {what}" for entry, what in entries)
+        told, change = (
+            f"it holds {len(tensors)} tensor{'s' if len(tensors) > 1 else ''}: {held}",
+            _choose(crash, fact, tensors),
+        )
+        why = "Layers and losses compute with one tensor; take the one you mean out of what holds it."
+        confidence = 0.97 if len(tensors) == 1 else 0.93
+    elif fact.kind in ("list", "tuple") and fact.holds and _of_numbers(fact):
+        told = f"it holds {', '.join(item.split(' ', 1)[1] for item in fact.holds[:3])}"
+        why = "torch computes with tensors and does not convert lists by itself."
+        change, confidence = _converted(crash, fact, "torch.tensor({})"), 0.93
+    else:
+        return None
     evidence: dict[str, float | str] = {"line": line_text(crash.place)}
     if fact.holds:
         evidence[fact.written or "value"] = "; ".join(fact.holds)
     if fact.origin.file and fact.origin.line != crash.place.line:
         evidence["comes from"] = line_text(fact.origin)
-    where = edited_place(crash, change)
-    return Blame(message, why, as_sentence(change.text), where, evidence, confidence, change.edit)
+    return with_change(crash, f"{_got(fact)}{told}.", why, change, evidence, confidence)
+
+
+def _of_numbers(fact: ValueFact) -> bool:
+    return all("a list" in item for item in fact.holds) or not any("a " in item for item in fact.holds)
 
 
 def _got(fact: ValueFact) -> str:
@@ -244,53 +253,21 @@ def _got(fact: ValueFact) -> str:
     return f"`{fact.receiver}` was given {named}{a_kind(fact.kind)} and no tensor{argument}: "
 
 
-def _several(crash: CrashFact, fact: ValueFact) -> Blame:
-    parts = _TWO_OUTPUTS.get(fact.maker_kind)
-    line = f" at {place_text(fact.returns)}" if fact.returns.file else ""
-    told = f"returns {parts}" if parts else f"returns a tuple{line}"
-    kind = f" ({fact.maker_kind})" if fact.maker_kind and fact.maker_kind not in fact.maker else ""
-    maker = f"`{fact.maker_path or fact.maker or fact.maker_kind}`{kind if fact.maker_path or fact.maker else ''}"
-    message = f"{_got(fact)}{maker} {told}."
-    why = "Layers and losses compute with one tensor; a tuple of outputs must be taken apart first."
-    return _blame(crash, fact, message, why, _take_apart(crash, fact))
-
-
 def _take_apart(crash: CrashFact, fact: ValueFact) -> Change:
     """out = self.lstm(x) -> out, _ = self.lstm(x); an inner call gets [0]."""
-    code = fact.origin.code or ""
     if not fact.maker:
         name = f"`{fact.maker_path}`" if fact.maker_path else f"the {fact.maker_kind}"
         return Change(
             f"take {name} out of the `nn.Sequential` and write a `forward` that keeps its first output: "
             "`out, _ = self.rnn(x)`", None, crash.place,
         )  # fmt: skip
-    start = f"{fact.written} = "
+    start, code = f"{fact.written} = ", fact.origin.code or ""
     if code.startswith(start):
-        count = max(len(fact.holds), 2)
-        after = f"{', '.join([fact.written, *['_'] * (count - 1)])} = {code.removeprefix(start)}"
-        edit = line_replaced(fact.origin, after)
-        return Change(f"write `{after}` at {place_text(fact.origin)}", edit, fact.origin)
+        names = [fact.written, *["_"] * (max(len(fact.holds), 2) - 1)]
+        after = f"{', '.join(names)} = {code.removeprefix(start)}"
+        return Change(f"write `{after}` at {place_text(fact.origin)}", line_replaced(fact.origin, after), fact.origin)
     place = statement_place(crash)
-    found = written(place, fact.written)
-    return respelled(place, fact.written, f"{found or fact.written}[0]")
-
-
-def _nothing(crash: CrashFact, fact: ValueFact) -> Blame:
-    name = (
-        fact.maker_kind
-        if fact.maker_kind.endswith(".forward") or "." in fact.maker_kind
-        else f"{fact.maker_kind}.forward"
-    )
-    is_function = (
-        fact.maker
-        and not fact.maker_path
-        and "." not in fact.maker_kind
-        and fact.maker_kind in fact.maker.split("(")[0]
-    )
-    name = fact.maker_kind if is_function and "." not in fact.maker else name
-    message = f"{_got(fact)}`{name}` has no `return`."
-    why = "A Python function without a `return` gives None to whoever called it."
-    return _blame(crash, fact, message, why, _add_return(fact, name))
+    return respelled(place, fact.written, f"{written(place, fact.written) or fact.written}[0]")
 
 
 def _add_return(fact: ValueFact, name: str) -> Change:
@@ -306,15 +283,6 @@ def _add_return(fact: ValueFact, name: str) -> Change:
     return Change(f"end `{name}` with `return` and its result, at {line}", None, fact.returns)
 
 
-def _plain_data(crash: CrashFact, fact: ValueFact) -> Blame:
-    message = f"{_got(fact)}{fact.holds[0]}."
-    if fact.kind == "numpy.ndarray":
-        why = "torch does not take numpy arrays by itself; `torch.from_numpy` makes a tensor of one without a copy."
-        return _blame(crash, fact, message, why, _converted(crash, fact, "torch.from_numpy({})"))
-    why = "Layers and losses take tensors only, also for single numbers."
-    return _blame(crash, fact, message, why, _converted(crash, fact, "torch.tensor({})"), 0.9)
-
-
 def _converted(crash: CrashFact, fact: ValueFact, pattern: str) -> Change:
     """The tensor in the dtype its receiver wants, as far as that is plain."""
     is_index = "mbedding" in fact.receiver or (fact.argument == "target" and "ross" in fact.receiver)
@@ -322,48 +290,20 @@ def _converted(crash: CrashFact, fact: ValueFact, pattern: str) -> Change:
     if not fact.written:
         return Change(f"convert it first: `{pattern.format('x')}{cast}`", None, crash.place)
     place = statement_place(crash)
-    found = written(place, fact.written)
-    return respelled(place, fact.written, f"{pattern.format(found or fact.written)}{cast}")
-
-
-def _container(crash: CrashFact, fact: ValueFact) -> Blame | None:
-    tensors = [item for item in fact.holds if "a tensor" in item]
-    if not tensors:
-        return _numbers(crash, fact) if fact.kind in ("list", "tuple") and fact.holds else None
-    held = ", ".join(f"`{fact.written}{item.split(' ', 1)[0]}` is {item.split(' ', 1)[1]}" for item in tensors[:3])
-    message = f"{_got(fact)}it holds {len(tensors)} tensor{'s' if len(tensors) > 1 else ''}: {held}."
-    why = "Layers and losses compute with one tensor; take the one you mean out of what holds it."
-    return _blame(crash, fact, message, why, _choose(crash, fact, tensors), 0.97 if len(tensors) == 1 else 0.93)
+    return respelled(place, fact.written, f"{pattern.format(written(place, fact.written) or fact.written)}{cast}")
 
 
 def _choose(crash: CrashFact, fact: ValueFact, tensors: list[str]) -> Change:
-    key = _wanted(fact, tensors)
+    """The entry that is meant: the only one, the logits of a result, the first of a batch for an input."""
+    keys = [item.split(" ")[0] for item in tensors]
+    is_batch = fact.argument == "input" and keys[0] == "[0]"
+    meant = [key for key in (".logits", "['logits']", ".last_hidden_state") if key in keys] + keys[:1] * is_batch
+    key = keys[0] if len(keys) == 1 else next(iter(meant), None)
     place = statement_place(crash)
     found = written(place, fact.written) or fact.written
     if key is None or not fact.written:
-        return Change(f"give it one of them: `{found}{tensors[0].split(' ')[0]}`", None, crash.place)
+        return Change(f"give it one of them: `{found}{keys[0]}`", None, crash.place)
     return respelled(place, fact.written, f"{found}{key}")
-
-
-def _wanted(fact: ValueFact, tensors: list[str]) -> str | None:
-    """The entry that is meant: the only one, the logits of a result, the first of a batch for an input."""
-    keys = [item.split(" ")[0] for item in tensors]
-    if len(keys) == 1:
-        return keys[0]
-    for name in (".logits", "['logits']", ".last_hidden_state"):
-        if name in keys:
-            return name
-    return keys[0] if fact.argument == "input" and keys[0] == "[0]" else None
-
-
-def _numbers(crash: CrashFact, fact: ValueFact) -> Blame | None:
-    if any("a " in item for item in fact.holds) and not all("a list" in item for item in fact.holds):
-        return None
-    message = f"{_got(fact)}it holds {', '.join(item.split(' ', 1)[1] for item in fact.holds[:3])}, ..."
-    why = "torch computes with tensors and does not convert lists by itself."
-    return _blame(
-        crash, fact, message.removesuffix(", ...") + ".", why, _converted(crash, fact, "torch.tensor({})"), 0.93
-    )
 
 
 class NotATensor(CrashCheck):
@@ -405,16 +345,6 @@ def explain_assertion(crash: CrashFact) -> Blame | None:
     told, fix = found
     kind = "The assert" if fact.asserted else "The condition of the script's own"
     made = f" `{fact.tensor}` was made at {line_text(fact.made)}." if fact.made.file and fact.tensor else ""
-    return Blame(
-        message=f"{kind} at {place_text(crash.place)} {'failed' if fact.asserted else 'was met'}: {told}.",
-        why=f"`{fact.test}` is {'False' if fact.asserted else 'True'} with the values of this call.{made}",
-        fix=fix,
-        evidence=_evidence(crash, fact),
-        confidence=0.9,
-    )
-
-
-def _evidence(crash: CrashFact, fact: AssertionEvidence) -> dict[str, float | str]:
     sides = {fact.left: fact.left_value, fact.right: fact.right_value}
     evidence: dict[str, float | str] = {
         text: value for text, value in sides.items() if text and value and text != value
@@ -423,49 +353,46 @@ def _evidence(crash: CrashFact, fact: AssertionEvidence) -> dict[str, float | st
         evidence[f"{fact.tensor}.shape"] = shape_text(fact.shape)
     if fact.made.file:
         evidence["made"] = line_text(fact.made)
-    return evidence | {"line": line_text(crash.place)}
+    return Blame(
+        message=f"{kind} at {place_text(crash.place)} {'failed' if fact.asserted else 'was met'}: {told}.",
+        why=f"`{fact.test}` is {'False' if fact.asserted else 'True'} with the values of this call.{made}",
+        fix=fix,
+        evidence=evidence | {"line": line_text(crash.place)},
+        confidence=0.9,
+    )
 
 
 def _of_shapes(fact: AssertionEvidence) -> tuple[str, str] | None:
-    got, wanted = fact.sizes, fact.wanted
-    name = fact.tensor or fact.left
+    got, wanted, name = fact.sizes, fact.wanted, fact.tensor or fact.left
     if fact.operation != "==":
         return None
     whole = f" (`{name}` is {shape_text(fact.shape)})" if fact.tensor and fact.shape != got else ""
     subject = fact.left if fact.left_value == shape_text(got) else fact.right
-    if len(got) != len(wanted):
-        told = (
-            f"`{subject}` is {shape_text(got)}{whole}, {len(got)} dimensions where "
-            f"{shape_text(wanted)} has {len(wanted)}"
-        )
-    else:
+    told = f"`{subject}` is {shape_text(got)}{whole}"
+    sought = f"Look at what makes `{name}`{f' at {place_text(fact.made)}' if fact.made.file else ''}"
+    same_length = len(got) == len(wanted)
+    if same_length:
         pairs = enumerate(zip(got, wanted, strict=True), fact.first)
         odd = [f"dimension {at} is {one} and not {other}" for at, (one, other) in pairs if one != other]
-        told = f"`{subject}` is {shape_text(got)}{whole} and not {shape_text(wanted)}: {', '.join(odd)}"
-    return told, _reshaping(fact, name, got, wanted)
-
-
-def _reshaping(fact: AssertionEvidence, name: str, got: Sequence[int], wanted: Sequence[int]) -> str:
-    where = f" at {place_text(fact.made)}" if fact.made.file else ""
-    sought = f"Look at what makes `{name}`{where}"
-    if len(got) == len(wanted) and sorted(got) == sorted(wanted):
+        told += f" and not {shape_text(wanted)}: {', '.join(odd)}"
+    else:
+        told += f", {len(got)} dimensions where {shape_text(wanted)} has {len(wanted)}"
+    ones = [at for at, size in enumerate(wanted) if size == 1 and (*wanted[:at], *wanted[at + 1 :]) == tuple(got)]
+    if same_length and sorted(got) == sorted(wanted):
         order = list(range(fact.first)) + [fact.first + at for at in _order(got, wanted)]
-        return f"The sizes are right and their order is not: `{name}.permute({', '.join(map(str, order))})`. {sought}."
-    if len(got) + 1 == len(wanted):
-        at = next(
-            (at for at, size in enumerate(wanted) if size == 1 and (*wanted[:at], *wanted[at + 1 :]) == tuple(got)),
-            None,
-        )
-        if at is not None:
-            return f"A dimension of size 1 is missing: `{name}.unsqueeze({fact.first + at})`. {sought}."
-    if len(got) == len(wanted) and fact.first == 0 and got[1:] == wanted[1:]:
-        return (
+        turned = f"`{name}.permute({', '.join(map(str, order))})`"
+        return told, f"The sizes are right and their order is not: {turned}. {sought}."
+    if ones:
+        return told, f"A dimension of size 1 is missing: `{name}.unsqueeze({fact.first + ones[0]})`. {sought}."
+    if same_length and fact.first == 0 and got[1:] == wanted[1:]:
+        return told, (
             f"Only the batch differs: the last batch of an epoch is often smaller. Compare `{name}.shape[1:]`, or drop "
             "that batch: `DataLoader(..., drop_last=True)`."
         )
-    if _count(got) == _count(wanted):
-        return f"Both have {product_text(got)} = {_count(got):,} values: a `reshape` is missing or wrong. {sought}."
-    return f"{sought}; if its shape is as you want it, the condition is what is out of date."
+    count = math.prod(got)
+    if count == math.prod(wanted):
+        return told, f"Both have {product_text(got)} = {count:,} values: a `reshape` is missing or wrong. {sought}."
+    return told, f"{sought}; if its shape is as you want it, the condition is what is out of date."
 
 
 def _order(got: Sequence[int], wanted: Sequence[int]) -> list[int]:
@@ -478,16 +405,10 @@ def _order(got: Sequence[int], wanted: Sequence[int]) -> list[int]:
     return found
 
 
-def _count(sizes: Sequence[int]) -> int:
-    count = 1
-    for size in sizes:
-        count *= size
-    return count
-
-
 def _of_values(fact: AssertionEvidence) -> tuple[str, str] | None:
-    numbers = fact.numbers
+    numbers, shape = fact.numbers, f"`{fact.tensor}` has shape {shape_text(fact.shape)}"
     where = f" at {place_text(fact.made)}" if fact.made.file else ""
+    look = f"Look at what makes `{fact.tensor or fact.left}`{where}"
     if numbers is not None and (numbers.nans or numbers.infs):
         told = _not_finite(f"`{fact.tensor}`", fact.shape, numbers)
         return told, (
@@ -495,39 +416,21 @@ def _of_values(fact: AssertionEvidence) -> tuple[str, str] | None:
             "`torch-debugger run` on the script runs the step again and names it."
         )
     if not fact.operation:
-        return None if not fact.tensor else _of_a_flag(fact)
-    wanted = f"{_SAID[fact.operation]}{fact.right_value or fact.right}"
-    told = f"`{fact.left}` is {fact.left_value}, and {wanted} was asked for"
+        spread = f", values {numbers.low:.4g} to {numbers.high:.4g}" if numbers is not None and numbers.elements else ""
+        told = f"`{fact.test}` {'does not hold' if fact.asserted else 'holds'}; {shape}{spread}"
+        return (told, f"{look}; if it is as you want it, the condition is out of date.") if fact.tensor else None
+    told = (
+        f"`{fact.left}` is {fact.left_value}, and {_SAID[fact.operation]}{fact.right_value or fact.right} was asked for"
+    )
     if not fact.asserted:
         told = f"`{fact.left}` is {fact.left_value} ({fact.operation} {fact.right_value})"
-    if fact.left.endswith((".dim()", ".ndim", ".ndimension()")):
-        told += f": `{fact.tensor}` has shape {shape_text(fact.shape)}"
-        return told, _dimensions(fact, where)
-    spot = f"Look at what makes `{fact.tensor or fact.left}`{where}"
-    return told, f"{spot}; if its value is as you want it, the condition is what is out of date."
-
-
-def _dimensions(fact: AssertionEvidence, where: str) -> str:
-    got, wanted = len(fact.shape), fact.right_value
-    if fact.operation == "==" and wanted == str(got + 1):
-        return (
-            f"One sample without a batch? `{fact.tensor}.unsqueeze(0)` adds the dimension. "
-            f"Look at what makes it{where}."
-        )
-    return f"Look at what makes `{fact.tensor}`{where}."
-
-
-def _of_a_flag(fact: AssertionEvidence) -> tuple[str, str]:
-    numbers = fact.numbers
-    spread = f", values {numbers.low:.4g} to {numbers.high:.4g}" if numbers is not None and numbers.elements else ""
-    told = f"`{fact.test}` does not hold; `{fact.tensor}` has shape {shape_text(fact.shape)}{spread}"
-    if not fact.asserted:
-        told = f"`{fact.test}` holds; `{fact.tensor}` has shape {shape_text(fact.shape)}{spread}"
-    where = f" at {place_text(fact.made)}" if fact.made.file else ""
-    return (
-        told,
-        f"Look at what makes `{fact.tensor}`{where}; if it is as you want it, the condition is out of date.",
-    )
+    if not fact.left.endswith((".dim()", ".ndim", ".ndimension()")):
+        return told, f"{look}; if its value is as you want it, the condition is what is out of date."
+    fix = f"Look at what makes `{fact.tensor}`{where}."
+    if fact.operation == "==" and fact.right_value == str(len(fact.shape) + 1):
+        unsqueezed = f"`{fact.tensor}.unsqueeze(0)` adds the dimension"
+        fix = f"One sample without a batch? {unsqueezed}. Look at what makes it{where}."
+    return f"{told}: {shape}", fix
 
 
 class AssertionFailed(CrashCheck):
@@ -610,10 +513,8 @@ def explain_anomaly(crash: CrashFact) -> Blame | None:
     files = [frame.file for frame in crash.frames]
     if match is None or (files and not any(file.endswith(_ENGINE) for file in files)):
         return None
-    return anomaly_blame(crash, match[1], int(match[2]))
-
-
-def anomaly_blame(crash: CrashFact, node: str, output: int) -> Blame:
+    node = match[1]
+    output = int(match[2])
     op = re.sub(r"Backward\d*$", "", node)
     custom = node.endswith("Backward")  # of a Function of the user's own; torch's are numbered
     edge = _EDGES.get(op.lower(), "")
