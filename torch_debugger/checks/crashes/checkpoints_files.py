@@ -25,8 +25,8 @@ from torch_debugger.checks.crashes.user_code import (
     statement_of,
     with_argument,
 )
-from torch_debugger.records import CrashFact, Edit, LayerFact, Place
-from torch_debugger.records.crash_modules import FileFact, ModelLoad, RefusedGlobal
+from torch_debugger.records import CrashFact, LayerFact, Place
+from torch_debugger.records.crash_modules import FileFact, ModelLoad
 
 # A file that is no checkpoint: missing, empty, cut short, or something else altogether.
 _ABSENT = "FileNotFoundError", "IsADirectoryError", "NotADirectoryError", "PermissionError"
@@ -94,31 +94,30 @@ def explain_file(crash: CrashFact) -> Blame | None:
     if file.writing:
         return _unwritten(crash, file, statement)
     if file.exists and not file.folder and not file.buffer and file.form in _WHAT:
-        return _unreadable(file, statement)
-    return (
-        _absent(crash, file, statement) or _vanished(crash, file, statement) or _unread_buffer(crash, file, statement)
-    )
-
-
-def _unreadable(file: FileFact, statement: Statement) -> Blame:
-    """What the file is, by its size and first bytes."""
-    told, why, fix = _WHAT[file.form]
-    start = f", beginning with `{file.start}`" if file.start and file.form in ("json", "text", "html") else ""
-    promised = f", for a file of {bytes_text(file.expected_bytes)}" if file.expected_bytes else ""
-    return Blame(
-        message=f"The file `{_name(file)}` {told}{start}: {bytes_text(file.size_bytes)}{promised}.",
-        why=why,
-        fix=f"{_capital(fix.replace('{path}', _path_text(statement)))}.",
-        where=statement.line,
-        evidence=file_evidence(file, statement),
-        edit=_other_reader(statement) if file.form == "torchscript" else None,
-    )
-
-
-def _other_reader(statement: Statement) -> Edit | None:
-    call = statement.call(["torch.load"])
-    changed = f"torch.jit.load({_path_text(statement)})"
-    return rewritten(statement.whole, call, changed) if call is not None else None
+        # What the file is, by its size and first bytes.
+        told, why, fix = _WHAT[file.form]
+        path, call = _path_text(statement), statement.call(["torch.load"])
+        start = f", beginning with `{file.start}`" if file.start and file.form in ("json", "text", "html") else ""
+        promised = f", for a file of {bytes_text(file.expected_bytes)}" if file.expected_bytes else ""
+        script = file.form == "torchscript" and call is not None
+        return Blame(
+            message=f"The file `{_name(file)}` {told}{start}: {bytes_text(file.size_bytes)}{promised}.",
+            why=why,
+            fix=f"{_capital(fix.replace('{path}', path))}.",
+            where=statement.line,
+            evidence=file_evidence(file, statement),
+            edit=rewritten(statement.whole, call or "", f"torch.jit.load({path})") if script else None,
+        )
+    if not file.exists and _CUT_MESSAGE in crash.message and (file.buffer or crash.kind not in _ABSENT):
+        return Blame(
+            message=f"The file `{_name(file)}` was cut short when torch.load read it.",
+            why=f"{_CUT_SHORT} The file is gone by now, so its size could not be looked at.",
+            fix=f"{_capital(_AGAIN)}.",
+            where=statement.line,
+            evidence={"file": file.path, "line": line_text(statement.line)},
+            confidence=0.85,
+        )
+    return _unread_buffer(crash, file, statement) if file.buffer else _absent(crash, file, statement)
 
 
 def _capital(text: str) -> str:
@@ -154,11 +153,25 @@ def file_evidence(file: FileFact, statement: Statement) -> dict[str, float | str
 
 def _absent(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
     """No such file, or a folder in its place; with what is there instead."""
-    if file.buffer or crash.kind not in _ABSENT or (file.exists and not file.folder):
+    if crash.kind not in _ABSENT or (file.exists and not file.folder):
         return None
     if any("torch/utils/data/" in item.file for item in crash.frames):
         return None  # a file that a dataset reads is one of its samples
-    message, fix, edit = _absence(file, statement)
+    named = ", ".join(f"`{name}`" for name in file.near)
+    at, folder, edit = f" at {place_text(statement.line)}", os.path.dirname(file.path) or "that folder", None
+    if file.folder:
+        message = f"`{file.path}` is a folder and no file{f'; it holds {named}' if named else ''}."
+        fix = f"Name a file in it{at}."
+    elif not file.parent_exists:
+        message = f"There is no folder `{folder}`, so no file `{_name(file)}` in it."
+        fix = f"Make the path right{at}, or start the script where `{folder}` is."
+    elif not named:
+        message = f"There is no file `{file.path}`, and no other checkpoint in its folder."
+        fix = f"Make the path right{at}, or save the checkpoint there first."
+    else:
+        message = f"There is no file `{file.path}`; the folder has {named}."
+        fix = f"Write `{file.near[0]}` instead of `{_name(file)}`{at}, if that is the one you mean."
+        edit = rewritten(statement.whole, _name(file), file.near[0]) if len(file.near) == 1 else None
     return Blame(
         message=message,
         why="A path that does not start with `/` is looked up from the folder the script was started in.",
@@ -169,62 +182,21 @@ def _absent(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | N
     )
 
 
-def _vanished(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
-    """A file that was cut short when torch read it, and is gone by now."""
-    if file.exists or _CUT_MESSAGE not in crash.message:
-        return None
-    return Blame(
-        message=f"The file `{_name(file)}` was cut short when torch.load read it.",
-        why=f"{_CUT_SHORT} The file is gone by now, so its size could not be looked at.",
-        fix=f"{_capital(_AGAIN)}.",
-        where=statement.line,
-        evidence={"file": file.path, "line": line_text(statement.line)},
-        confidence=0.85,
-    )
-
-
-def _absence(file: FileFact, statement: Statement) -> tuple[str, str, Edit | None]:
-    named = ", ".join(f"`{name}`" for name in file.near)
-    if file.folder:
-        inside = f"; it holds {named}" if named else ""
-        return f"`{file.path}` is a folder and no file{inside}.", f"Name a file in it{_at(statement)}.", None
-    folder = os.path.dirname(file.path) or "that folder"
-    if not file.parent_exists:
-        fix = f"Make the path right{_at(statement)}, or start the script where `{folder}` is."
-        return f"There is no folder `{folder}`, so no file `{_name(file)}` in it.", fix, None
-    if not named:
-        fix = f"Make the path right{_at(statement)}, or save the checkpoint there first."
-        return f"There is no file `{file.path}`, and no other checkpoint in its folder.", fix, None
-    edit = rewritten(statement.whole, _name(file), file.near[0]) if len(file.near) == 1 else None
-    fix = f"Write `{file.near[0]}` instead of `{_name(file)}`{_at(statement)}, if that is the one you mean."
-    return f"There is no file `{file.path}`; the folder has {named}.", fix, edit
-
-
-def _at(statement: Statement) -> str:
-    return f" at {place_text(statement.line)}"
-
-
 def _unread_buffer(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
     """A whole checkpoint in memory, read from its end: the buffer was not rewound after writing."""
-    if not file.buffer or file.form != "zip" or crash.kind != "EOFError":
+    if file.form != "zip" or crash.kind != "EOFError":
         return None
-    change = _rewinding(statement)
+    place, name = statement.whole, _path_text(statement)
     return Blame(
         message=f"torch.load began at the end of a buffer that holds a whole checkpoint "
         f"({bytes_text(file.size_bytes)}).",
         why="A buffer has one position for reading and writing; after torch.save it stands behind the last byte.",
-        fix=f"{change.text}.",
-        where=change.where,
+        fix=f"Rewind it before {place_text(statement.line)}: `{name}.seek(0)`.",
+        where=statement.line,
         evidence={"size": bytes_text(file.size_bytes), "line": line_text(statement.line)},
         confidence=0.95,
-        edit=change.edit,
+        edit=line_replaced(place, f"{name}.seek(0)\n{first_line(place)}") if name.isidentifier() else None,
     )
-
-
-def _rewinding(statement: Statement) -> Change:
-    place, name = statement.whole, _path_text(statement)
-    edit = line_replaced(place, f"{name}.seek(0)\n{first_line(place)}") if name.isidentifier() else None
-    return Change(f"Rewind it before {place_text(statement.line)}: `{name}.seek(0)`", edit, statement.line)
 
 
 # A checkpoint that torch.save could not write: no such folder, or no room.
@@ -233,62 +205,39 @@ _STOPPED = ("file write failed", "iostream error", "unexpected pos")  # torch's 
 
 
 def _unwritten(crash: CrashFact, file: FileFact, statement: Statement) -> Blame | None:
+    line, edit, confidence = place_text(statement.line), None, 0.98
     if not file.parent_exists:
-        return _no_folder(file, statement)
-    if file.folder:
-        return _is_folder(file, statement)
-    # By the free bytes; else by the errno; else only that the write stopped short.
-    short = 0 <= file.free_bytes < file.expected_bytes - file.size_bytes
-    told = crash.attributes.get("errno") == _NO_SPACE or _NO_SPACE in _errnos(crash)
-    stopped = any(words in crash.message for words in _STOPPED)
-    if not (short or told or (stopped and file.size_bytes < file.expected_bytes)):
-        return None
-    room = f"{bytes_text(file.free_bytes)} are free there" if file.free_bytes >= 0 else "the free room is not known"
-    doubt = "" if short else " The free room alone does not explain it: look for a quota or a limit on file size."
-    return Blame(
-        message=(
+        folder = os.path.dirname(file.path)
+        made = f'{file.os_name or "os"}.makedirs("{folder}", exist_ok=True)'
+        message = f"torch.save could not write `{file.path}`: there is no folder `{folder}`."
+        why = "torch.save makes the file but not the folder it goes into."
+        fix = f"Make the folder before {line}: `{made}`."
+        imports = [] if file.os_name else ["import os"]
+        edit = line_replaced(statement.whole, "\n".join([*imports, made, first_line(statement.whole)]))
+    elif file.folder:
+        message = f"torch.save was given `{file.path}`, which is a folder."
+        why = "torch.save writes one file and needs its name."
+        fix = f"Add a file name at {line}: `{os.path.join(file.path, 'checkpoint.pt')}`."
+    else:
+        # By the free bytes; else by the errno; else only that the write stopped short.
+        short = 0 <= file.free_bytes < file.expected_bytes - file.size_bytes
+        told = _NO_SPACE in [each.attributes.get("errno") for each in (crash, *crash.causes)]
+        stopped = any(words in crash.message for words in _STOPPED)
+        if not (short or told or (stopped and file.size_bytes < file.expected_bytes)):
+            return None
+        room = f"{bytes_text(file.free_bytes)} are free there" if file.free_bytes >= 0 else "the free room is not known"
+        doubt = "" if short else " The free room alone does not explain it: look for a quota or a limit on file size."
+        message = (
             f"Writing `{os.path.basename(file.path)}` stopped after {bytes_text(file.size_bytes)} of at least "
             f"{bytes_text(file.expected_bytes)}; {room}."
-        ),
-        why=f"The disk took no more bytes, so the file is cut short and cannot be loaded.{doubt}",
-        fix=(
-            f"Free some room or save somewhere else at {place_text(statement.line)}; delete this file, and keep fewer "
-            "old checkpoints. Saving to a temporary name and renaming it afterwards keeps the last good file."
-        ),
-        where=statement.line,
-        evidence=file_evidence(file, statement),
-        confidence=0.95 if short or told else 0.8,
-    )
-
-
-def _no_folder(file: FileFact, statement: Statement) -> Blame:
-    folder = os.path.dirname(file.path)
-    made = f'{file.os_name or "os"}.makedirs("{folder}", exist_ok=True)'
-    imports = [] if file.os_name else ["import os"]
-    return Blame(
-        message=f"torch.save could not write `{file.path}`: there is no folder `{folder}`.",
-        why="torch.save makes the file but not the folder it goes into.",
-        fix=f"Make the folder before {place_text(statement.line)}: `{made}`.",
-        where=statement.line,
-        evidence=file_evidence(file, statement),
-        confidence=0.98,
-        edit=line_replaced(statement.whole, "\n".join([*imports, made, first_line(statement.whole)])),
-    )
-
-
-def _is_folder(file: FileFact, statement: Statement) -> Blame:
-    return Blame(
-        message=f"torch.save was given `{file.path}`, which is a folder.",
-        why="torch.save writes one file and needs its name.",
-        fix=f"Add a file name at {place_text(statement.line)}: `{os.path.join(file.path, 'checkpoint.pt')}`.",
-        where=statement.line,
-        evidence=file_evidence(file, statement),
-        confidence=0.98,
-    )
-
-
-def _errnos(crash: CrashFact) -> list[str | int | None]:
-    return [cause.attributes.get("errno") for cause in crash.causes]
+        )
+        why = f"The disk took no more bytes, so the file is cut short and cannot be loaded.{doubt}"
+        fix = (
+            f"Free some room or save somewhere else at {line}; delete this file, and keep fewer old checkpoints. "
+            "Saving to a temporary name and renaming it afterwards keeps the last good file."
+        )
+        confidence = 0.95 if short or told else 0.8
+    return Blame(message, why, fix, statement.line, file_evidence(file, statement), confidence, edit)
 
 
 class DamagedCheckpoint(CrashCheck):
@@ -325,66 +274,40 @@ def explain_refusal(crash: CrashFact) -> Blame | None:
     if not refused or frame is None or crash.kind != "UnpicklingError":
         return None
     statement = statement_of(frame, None)
-    edit = _edit(statement, refused) if evidence is not None and evidence.refused_all else None
+    # The statement inside the context that allows the names; with an import where one is not in reach.
+    place, line, unknown = statement.whole, place_text(statement.line), [item for item in refused if not item.written]
+    imports = ["from {0} import {2}".format(*item.name.rpartition(".")) for item in unknown]
+    names = [item.written or item.name.rpartition(".")[2] for item in refused]
+    inside = f"with torch.serialization.safe_globals([{', '.join(names)}]):"
+    plain = not any(item.user_class for item in unknown) and is_simple_statement(place.code or "")
+    allow, edit = f"The file names {len(refused)} such classes, too many to allow one by one.", None
+    if len(refused) <= _LISTED:
+        needed = f", after {' and '.join(f'`{each}`' for each in imports)}" if imports else ""
+        allow = f"To load this file as it is, put {line} inside `{inside}`{needed}."
+        if plain and evidence is not None and evidence.refused_all:
+            edit = line_replaced(place, "\n".join([*imports, inside, f"    {first_line(place)}"]))
+    if any(item.module_class for item in refused):
+        what = "a whole model, saved as an object"
+        better = "Better, save `model.state_dict()` and load it into a model that you build."
+    elif all(item.name.startswith("numpy.") for item in refused):
+        what = "numpy values"
+        better = "Better, save plain values: `float(x)` or `x.item()` for a number, `torch.from_numpy(x)` for an array."
+    else:
+        what = f"{len(refused)} classes"
+        if len(refused) == 1:
+            owner = "your own" if refused[0].user_class else "a"
+            what = f"{owner} {'function' if refused[0].function else 'class'}"
+        better = "Better, save plain values (`vars(x)` of a settings object) beside the state dicts."
+    trust = "Pass `weights_only=False` instead only for a file that you made or trust."
     return Blame(
-        message=f"torch.load refused {_what(refused)} in the file: {some_names([item.name for item in refused])}.",
+        message=f"torch.load refused {what} in the file: {some_names([item.name for item in refused])}.",
         why="Since torch 2.6 torch.load reads only tensors and plain values unless it is told otherwise "
         "(weights_only=True): importing and calling what a file names would let that file run any code.",
-        fix=_fix(statement, refused),
+        fix=f"{allow} {better} {trust}",
         where=statement.line,
         evidence={"refused": ", ".join(item.name for item in refused), "line": line_text(statement.line)},
         edit=edit,
     )
-
-
-def _what(refused: tuple[RefusedGlobal, ...]) -> str:
-    if any(item.module_class for item in refused):
-        return "a whole model, saved as an object"
-    if all(item.name.startswith("numpy.") for item in refused):
-        return "numpy values"
-    if len(refused) == 1:
-        owner = "your own" if refused[0].user_class else "a"
-        return f"{owner} {'function' if refused[0].function else 'class'}"
-    return counted(len(refused), "class").replace("classs", "classes")
-
-
-def _fix(statement: Statement, refused: tuple[RefusedGlobal, ...]) -> str:
-    allow = _allowing(statement, refused)
-    trust = "Pass `weights_only=False` instead only for a file that you made or trust."
-    if any(item.module_class for item in refused):
-        better = "Better, save `model.state_dict()` and load it into a model that you build."
-    elif all(item.name.startswith("numpy.") for item in refused):
-        better = "Better, save plain values: `float(x)` or `x.item()` for a number, `torch.from_numpy(x)` for an array."
-    else:
-        better = "Better, save plain values (`vars(x)` of a settings object) beside the state dicts."
-    return f"{allow} {better} {trust}"
-
-
-def _allowing(statement: Statement, refused: tuple[RefusedGlobal, ...]) -> str:
-    if len(refused) > _LISTED:
-        return f"The file names {len(refused)} such classes, too many to allow one by one."
-    imports = [f"`{_import(item.name)}`" for item in refused if not item.written]
-    needed = f", after {' and '.join(imports)}" if imports else ""
-    return f"To load this file as it is, put {place_text(statement.line)} inside `{_allowed(refused)}`{needed}."
-
-
-def _import(name: str) -> str:
-    home, _, last = name.rpartition(".")
-    return f"from {home} import {last}"
-
-
-def _allowed(refused: tuple[RefusedGlobal, ...]) -> str:
-    names = [item.written or item.name.rpartition(".")[2] for item in refused]
-    return f"with torch.serialization.safe_globals([{', '.join(names)}]):"
-
-
-def _edit(statement: Statement, refused: tuple[RefusedGlobal, ...]) -> Edit | None:
-    """The statement inside the context that allows the names; with an import where one is not in reach."""
-    place, unknown = statement.whole, [item for item in refused if not item.written]
-    if len(refused) > _LISTED or any(item.user_class for item in unknown) or not is_simple_statement(place.code or ""):
-        return None
-    lines = [*(_import(item.name) for item in unknown), _allowed(refused), f"    {first_line(place)}"]
-    return line_replaced(place, "\n".join(lines))
 
 
 class CheckpointRefused(CrashCheck):
@@ -449,22 +372,28 @@ class Difference:
 
 
 def explain_checkpoint_shapes(crash: CrashFact) -> Blame | None:
-    evidence = crash.evidence.checkpoints
-    load = evidence.model if evidence is not None and crash.kind == "RuntimeError" else None
+    checkpoints = crash.evidence.checkpoints
+    load = checkpoints.model if checkpoints is not None and crash.kind == "RuntimeError" else None
     differences = list(_differences(load)) if load is not None else []
     if load is None or not differences:
         return None
     if load.strict and any(missing_and_unexpected(load.saved, load.wanted)):
         return None
-    change = _change(load, differences)
-    where = change.where if change is not None else load_statement(crash).line
+    change, line = _change(load, differences), load_statement(crash).line
+    first, more = differences[0], len(differences) - 1
+    others = f"; {counted(more, 'other tensor')} differ{'s' if more == 1 else ''} too" if more else ""
+    names = some_names([item.name for item in differences]).replace("`", "")
+    evidence: dict[str, float | str] = {
+        item.name: f"{shape_text(item.wanted)} in the model, {shape_text(item.saved)} saved" for item in differences[:4]
+    }
     return Blame(
-        message=_message(load, differences),
+        message=f"`{load.name}.{first.name}` is {shape_text(first.wanted)} in the model but {shape_text(first.saved)} "
+        f"in the checkpoint{others}.",
         why="load_state_dict copies values into the tensors that are there; it never changes a shape, not even "
         "with strict=False.",
         fix=_sizes_fix(load, differences, change),
-        where=where,
-        evidence=_evidence(crash, differences),
+        where=change.where if change is not None else line,
+        evidence=evidence | {"differing": names, "line": line_text(line)},
         edit=change.edit if change is not None else None,
     )
 
@@ -476,22 +405,11 @@ def _differences(load: ModelLoad) -> Iterator[Difference]:
             yield Difference(entry.name, saved[entry.name], entry.shape)
 
 
-def _message(load: ModelLoad, differences: list[Difference]) -> str:
-    first = differences[0]
-    more = len(differences) - 1
-    others = f"; {counted(more, 'other tensor')} differ{'s' if more == 1 else ''} too" if more else ""
-    return (
-        f"`{load.name}.{first.name}` is {shape_text(first.wanted)} in the model but {shape_text(first.saved)} in the "
-        f"checkpoint{others}."
-    )
-
-
 def _sizes_fix(load: ModelLoad, differences: list[Difference], change: Change | None) -> str:
-    built = (
-        change.text
-        if change is not None
-        else f"Build the model with the sizes it was saved with{_sizes(load, differences)}"
-    )
+    settings = [setting for item in differences if (setting := _setting(load, item)) is not None]
+    told = [f"`{item.layer.path}` with {item.keyword}={item.got} instead of {item.built_for}" for item in settings]
+    sizes = f": {', '.join(list(dict.fromkeys(told))[:_TOLD])}" if told else ""
+    built = change.text if change is not None else f"Build the model with the sizes it was saved with{sizes}"
     layers = list(dict.fromkeys(item.name.rpartition(".")[0] for item in differences))
     if len(layers) != 1 or not layers[0] or len(load.wanted) <= len(differences):
         return f"{built}."
@@ -516,13 +434,6 @@ def _change(load: ModelLoad, differences: list[Difference]) -> Change | None:
     reach = {(setting.layer.path, setting.keyword) for setting in settings}
     edit = settings[0].edit() if len(reach) == 1 else None
     return Change(settings[0].fix("").rstrip("."), edit, settings[0].where)
-
-
-def _sizes(load: ModelLoad, differences: list[Difference]) -> str:
-    """: `model.0` with out_features=16 instead of 8, ..."""
-    settings = [setting for item in differences if (setting := _setting(load, item)) is not None]
-    told = [f"`{item.layer.path}` with {item.keyword}={item.got} instead of {item.built_for}" for item in settings]
-    return f": {', '.join(list(dict.fromkeys(told))[:_TOLD])}" if told else ""
 
 
 def _layer(load: ModelLoad, item: Difference) -> LayerFact | None:
@@ -570,14 +481,6 @@ def _in_the_models_own_call(layer: LayerFact, now: int, then: int) -> Change | N
 def _rewritten(place: Place, before: str, after: str) -> Change:
     text = f"Change `{one_line(before)}` to `{one_line(after)}` at {place_text(place)}"
     return Change(text, rewritten(place, before, after), replace(place, code=first_line(place)))
-
-
-def _evidence(crash: CrashFact, differences: list[Difference]) -> dict[str, float | str]:
-    evidence: dict[str, float | str] = {
-        item.name: f"{shape_text(item.wanted)} in the model, {shape_text(item.saved)} saved" for item in differences[:4]
-    }
-    names = [item.name for item in differences]
-    return evidence | {"differing": some_names(names).replace("`", ""), "line": line_text(load_statement(crash).line)}
 
 
 class CheckpointShapes(CrashCheck):

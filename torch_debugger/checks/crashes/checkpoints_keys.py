@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch_debugger.checks.crash_check import CrashCheck
-from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
+from torch_debugger.checks.crashes.explanation import Blame, as_sentence, line_text, place_text, shape_text, user_frame
 from torch_debugger.checks.crashes.user_code import Change, Statement, one_line, rewritten, statement_of
 from torch_debugger.records import CrashFact, Place
-from torch_debugger.records.crash_modules import InnerState, ModelLoad, OptimizerLoad, StateEntry
+from torch_debugger.records.crash_modules import ModelLoad, OptimizerLoad, StateEntry
 
 # A state dict that holds the model's tensors under other names, or inside another dictionary.
 _ORIGINS = {
@@ -19,42 +19,48 @@ _ORIGINS = {
     "`_orig_mod`.",
     "model.": "It was saved by something that keeps the model as its attribute `model`, as a LightningModule does.",
 }
+_TAKES_NO_PATH = "load_state_dict takes the dictionary itself; torch.load reads it from the file."
 _WRAPPERS = {"module": "DataParallel or DistributedDataParallel", "_orig_mod": "torch.compile"}
 
 
 def explain_prefix(crash: CrashFact) -> Blame | None:
     """All names would fit, if it were not for a prefix."""
     load = _load(crash)
-    fit = fit_of(load.saved, load.wanted) if load is not None and load.strict else None
+    fit = fit_of(load.saved, load.wanted) if load is not None else None
     if load is None or fit is None or fit == Fit():
         return None
-    return _under_part(crash, load, fit) if fit.submodule else _with_prefix(crash, load, fit)
+    statement = load_statement(crash)
+    if fit.submodule:
+        change = receive_instead(statement, fit.submodule)
+        message = (
+            f"The checkpoint's names lack the `{fit.submodule}.` that those of `{load.name}` start with; all of them "
+            f"fit `{load.name}.{fit.submodule}` ({counted(len(load.saved), 'tensor')})."
+        )
+        wrapper = _WRAPPERS.get(fit.submodule)
+        reason = (
+            f"{wrapper} keeps the model under the name `{fit.submodule}`" if wrapper else "It was saved from that part"
+        )
+        why = f"{reason}, so the state is not that of `{load.name}` as a whole."
+        fix = f"Load it there: {change.text}."
+    else:
+        change, part = give_instead(statement, _stripping(fit)), fit.strip.rstrip(".")
+        others = f"; {counted(fit.leftover, 'other entry')} would be left out" if fit.leftover else ""
+        message = (
+            f"The checkpoint's names start with `{fit.strip}` and those of `{load.name}` do not; without it all names "
+            f"and shapes fit ({counted(len(load.saved) - fit.leftover, 'tensor')}){others}."
+        )
+        why = _ORIGINS.get(fit.strip) or _ORIGINS.get(fit.strip[part.rfind(".") + 1 :], "")
+        why = why or f"It was saved from something that keeps this model as its part `{fit.strip[:-1]}`."
+        fix = f"Take the prefix off: {change.text}."
+        if part in _WRAPPERS:
+            fix += f" When saving, `model.{part}.state_dict()` writes plain names."
+    return Blame(message, why, fix, change.where, _evidence(crash, load), 0.98, change.edit)
 
 
 def _load(crash: CrashFact) -> ModelLoad | None:
-    evidence = crash.evidence.checkpoints
-    return evidence.model if evidence is not None and crash.kind == "RuntimeError" else None
-
-
-def _with_prefix(crash: CrashFact, load: ModelLoad, fit: Fit) -> Blame:
-    change = give_instead(load_statement(crash), _stripping(fit))
-    count = len(load.saved) - fit.leftover
-    others = f"; {counted(fit.leftover, 'other entry')} would be left out" if fit.leftover else ""
-    part = fit.strip.rstrip(".")
-    known = part in ("module", "_orig_mod")
-    better_saving = f" When saving, `model.{part}.state_dict()` writes plain names." if known else ""
-    return Blame(
-        message=(
-            f"The checkpoint's names start with `{fit.strip}` and those of `{load.name}` do not; without it all names "
-            f"and shapes fit ({counted(count, 'tensor')}){others}."
-        ),
-        why=_origin(fit.strip),
-        fix=f"Take the prefix off: {change.text}.{better_saving}",
-        where=change.where,
-        evidence=_evidence(crash, load),
-        confidence=0.98,
-        edit=change.edit,
-    )
+    """A load that torch refused for the names, which `strict` asks for."""
+    load = crash.evidence.checkpoints.model if crash.evidence.checkpoints is not None else None
+    return load if load is not None and load.strict and crash.kind == "RuntimeError" else None
 
 
 def _stripping(fit: Fit, inner: str = "{}") -> str:
@@ -62,46 +68,23 @@ def _stripping(fit: Fit, inner: str = "{}") -> str:
     return f'{{{{k.removeprefix("{fit.strip}"): v for k, v in {inner}.items(){only}}}}}'
 
 
-def _origin(prefix: str) -> str:
-    last = _ORIGINS.get(prefix[prefix.rstrip(".").rfind(".") + 1 :], "")
-    known = _ORIGINS.get(prefix) or last
-    return known or f"It was saved from something that keeps this model as its part `{prefix[:-1]}`."
-
-
-def _under_part(crash: CrashFact, load: ModelLoad, fit: Fit) -> Blame:
-    change = receive_instead(load_statement(crash), fit.submodule)
-    wrapper = _WRAPPERS.get(fit.submodule)
-    reason = f"{wrapper} keeps the model under the name `{fit.submodule}`" if wrapper else "It was saved from that part"
-    return Blame(
-        message=(
-            f"The checkpoint's names lack the `{fit.submodule}.` that those of `{load.name}` start with; all of them "
-            f"fit `{load.name}.{fit.submodule}` ({counted(len(load.saved), 'tensor')})."
-        ),
-        why=f"{reason}, so the state is not that of `{load.name}` as a whole.",
-        fix=f"Load it there: {change.text}.",
-        where=change.where,
-        evidence=_evidence(crash, load),
-        confidence=0.98,
-        edit=change.edit,
-    )
-
-
 def explain_inner_state(crash: CrashFact) -> Blame | None:
     """A whole checkpoint was passed whose entry holds the model's state."""
     load = _load(crash)
-    if load is None or not load.strict:
+    if load is None:
         return None
     fitting = [(inner, fit) for inner in load.inside if (fit := fit_of(inner.entries, load.wanted)) is not None]
     if not fitting:
         return None
     inner, fit = min(fitting, key=lambda pair: pair[1] != Fit())
-    change = _taking(crash, inner, fit)
+    entry = f'{{}}["{inner.key}"]'
+    change = give_instead(load_statement(crash), _stripping(fit, entry) if fit.strip else entry)
+    if fit.submodule:
+        change = Change(f"{change.text}, and call `{fit.submodule}.load_state_dict`", None, change.where)
     prefix = f", under names that start with `{fit.strip}`" if fit.strip else ""
     return Blame(
-        message=(
-            f"`{load.name}` was given a whole checkpoint, with {some_names(_keys(load), 4)}; its own "
-            f"{counted(len(load.wanted), 'tensor')} are in the entry `{inner.key}`{prefix}."
-        ),
+        message=f"`{load.name}` was given a whole checkpoint, with {some_names(_keys(load), 4)}; its own "
+        f"{counted(len(load.wanted), 'tensor')} are in the entry `{inner.key}`{prefix}.",
         why="load_state_dict takes the names of tensors as keys; the checkpoint keeps those one level deeper.",
         fix=f"Pass that entry: {change.text}.",
         where=change.where,
@@ -111,24 +94,15 @@ def explain_inner_state(crash: CrashFact) -> Blame | None:
     )
 
 
-def _taking(crash: CrashFact, inner: InnerState, fit: Fit) -> Change:
-    statement, entry = load_statement(crash), f'{{}}["{inner.key}"]'
-    if fit.submodule:
-        change = give_instead(statement, entry)
-        return Change(f"{change.text}, and call `{fit.submodule}.load_state_dict`", None, change.where)
-    return give_instead(statement, _stripping(fit, entry) if fit.strip else entry)
-
-
 def _keys(load: ModelLoad) -> list[str]:
     return [*load.others, *(entry.name for entry in load.saved)]
 
 
 def _evidence(crash: CrashFact, load: ModelLoad) -> dict[str, float | str]:
-    keys, wanted = _keys(load), [entry.name for entry in load.wanted]
     return {
         "line": line_text(load_statement(crash).line),
-        "checkpoint": some_names(keys).replace("`", ""),
-        "model": some_names(wanted).replace("`", ""),
+        "checkpoint": some_names(_keys(load)).replace("`", ""),
+        "model": some_names([entry.name for entry in load.wanted]).replace("`", ""),
     }
 
 
@@ -138,34 +112,29 @@ def explain_wrong_object(crash: CrashFact) -> Blame | None:
     load = evidence.model if evidence is not None else None
     if load is None or (load.given not in ("str", "NoneType") and load.wanted and not load.of_optimizer):
         return None
-    statement = load_statement(crash)
-    told, why, change = _what_it_is(crash, load)
+    statement, why = load_statement(crash), "load_state_dict takes a dictionary of tensors by their names."
+    if load.of_optimizer:
+        told = "an optimizer's state"
+        why = "The keys `state` and `param_groups` are those of an optimizer; a model's keys name its tensors."
+        text = f"give it the state that `{load.name}.state_dict()` made when the checkpoint was saved"
+        change = Change(text, None, statement.line)
+    elif load.given in ("str", "pathlib.PosixPath", "pathlib.WindowsPath"):
+        told, why, change = "a path and no state dict", _TAKES_NO_PATH, load_given_path(statement)
+    elif load.given == "NoneType":
+        told, change = "which is None", nothing_given(statement)
+    elif load.given in ("builtin_function_or_method", "function", "method"):
+        told, change = "a function that was not called", give_instead(statement, "{}()")
+    else:
+        told = f"which is of class {load.given.rpartition('.')[2]} and no state dict"
+        change = give_instead(statement, "{}.state_dict()")
     return Blame(
         message=f"`{load.name}.load_state_dict` was given {given_text(statement)}, {told}.",
         why=why,
-        fix=f"{change.text[0].upper()}{change.text[1:]}.",
+        fix=as_sentence(change.text),
         where=change.where,
         evidence={"line": line_text(statement.line), "given": load.given, "model": load.kind},
         edit=change.edit,
     )
-
-
-def _what_it_is(crash: CrashFact, load: ModelLoad) -> tuple[str, str, Change]:
-    statement = load_statement(crash)
-    if load.of_optimizer:
-        told = f"give it the state that `{load.name}.state_dict()` made when the checkpoint was saved"
-        why = "The keys `state` and `param_groups` are those of an optimizer; a model's keys name its tensors."
-        return "an optimizer's state", why, Change(told, None, statement.line)
-    if load.given in ("str", "pathlib.PosixPath", "pathlib.WindowsPath"):
-        why = "load_state_dict takes the dictionary itself; torch.load reads it from the file."
-        return "a path and no state dict", why, load_given_path(statement)
-    why = "load_state_dict takes a dictionary of tensors by their names."
-    if load.given == "NoneType":
-        return "which is None", why, nothing_given(statement)
-    if load.given in ("builtin_function_or_method", "function", "method"):
-        return "a function that was not called", why, give_instead(statement, "{}()")
-    kind = load.given.rpartition(".")[2]
-    return f"which is of class {kind} and no state dict", why, give_instead(statement, "{}.state_dict()")
 
 
 # A state dict of a model with other layers: renamed, added, left out, or another model altogether.
@@ -174,122 +143,83 @@ _PAIRS_SHOWN = 4
 
 def explain_other_layers(crash: CrashFact) -> Blame | None:
     """Missing and unexpected names that no prefix and no inner dictionary explains."""
-    evidence = crash.evidence.checkpoints
-    load = evidence.model if evidence is not None and crash.kind == "RuntimeError" else None
-    if load is None or not load.strict or load.of_optimizer or not load.saved or not load.wanted:
+    load = _load(crash)
+    if load is None or load.of_optimizer or not load.saved or not load.wanted:
         return None
-    if fit_of(load.saved, load.wanted) is not None or any(_has_fit(load)):
+    if any(fit_of(entries, load.wanted) for entries in (load.saved, *(inner.entries for inner in load.inside))):
         return None
     missing, unexpected = missing_and_unexpected(load.saved, load.wanted)
-    if not missing and not unexpected:
-        return None
-    pairs = renamed_layers(missing, unexpected)
-    return _renamed(crash, load, pairs) if pairs else _different(crash, load, missing, unexpected)
-
-
-def _has_fit(load: ModelLoad) -> list[bool]:
-    return [fit_of(inner.entries, load.wanted) is not None for inner in load.inside]
-
-
-def _renamed(crash: CrashFact, load: ModelLoad, pairs: list[tuple[str, str]]) -> Blame:
-    pairs = list(dict.fromkeys(pairs))
-    told = ", ".join(f"`{old}` -> `{new}`" for old, new in pairs[:_PAIRS_SHOWN])
-    more = f" and {len(pairs) - _PAIRS_SHOWN} more" if len(pairs) > _PAIRS_SHOWN else ""
-    change = _renaming(crash, load, pairs)
-    return Blame(
-        message=(
+    pairs = list(dict.fromkeys(renamed_layers(missing, unexpected)))
+    statement = load_statement(crash)
+    evidence: dict[str, float | str] = {
+        "line": line_text(statement.line),
+        "missing": some_names([entry.name for entry in missing]).replace("`", "") or "none",
+        "unexpected": some_names([entry.name for entry in unexpected]).replace("`", "") or "none",
+        "agreeing": float(len(load.wanted) - len(missing)),
+    }
+    if pairs:
+        told = ", ".join(f"`{old}` -> `{new}`" for old, new in pairs[:_PAIRS_SHOWN])
+        more = f" and {len(pairs) - _PAIRS_SHOWN} more" if len(pairs) > _PAIRS_SHOWN else ""
+        code = renaming_code(pairs, load.saved, load.wanted)
+        text = f'map each old name to its new one, as in `k.replace("{pairs[0][0]}.", "{pairs[0][1]}.")`'
+        change = Change(text, None, statement.line)
+        if code:
+            change = give_instead(statement, f"{{{{{code}: v for k, v in {{}}.items()}}}}")
+        message = (
             f"The checkpoint has other names for parts of `{load.name}`: {told}{more}; their order and shapes agree."
-        ),
-        why="A state dict knows tensors by the names of the attributes that hold them; those were renamed since.",
-        fix=f"Rename them while loading: {change.text}; or give the layers their old names.",
-        where=change.where,
-        evidence=_layers_evidence(crash, load, *missing_and_unexpected(load.saved, load.wanted)),
-        confidence=0.93,
-        edit=change.edit,
-    )
-
-
-def _renaming(crash: CrashFact, load: ModelLoad, pairs: list[tuple[str, str]]) -> Change:
-    statement, code = load_statement(crash), renaming_code(pairs, load.saved, load.wanted)
-    if not code:
-        told = f'map each old name to its new one, as in `k.replace("{pairs[0][0]}.", "{pairs[0][1]}.")`'
-        return Change(told, None, statement.line)
-    return give_instead(statement, f"{{{{{code}: v for k, v in {{}}.items()}}}}")
-
-
-def _different(
-    crash: CrashFact, load: ModelLoad, missing: list[StateEntry], unexpected: list[StateEntry]
-) -> Blame | None:
+        )
+        why = "A state dict knows tensors by the names of the attributes that hold them; those were renamed since."
+        fix = f"Rename them while loading: {change.text}; or give the layers their old names."
+        return Blame(message, why, fix, change.where, evidence, 0.93, change.edit)
     common = len(load.wanted) - len(missing)
     if missing and unexpected and not common:
-        return _another_model(crash, load)
-    told, fix = _told(load, missing, unexpected)
-    statement = load_statement(crash)
+        saved, wanted = load.saved[0], load.wanted[0]
+        return Blame(
+            message=f"The checkpoint is of another model than `{load.name}` ({load.kind}): none of its "
+            f"{counted(len(load.saved), 'name')} is among the {len(load.wanted)} wanted.",
+            why=f"It begins with `{saved.name}` {shape_text(saved.shape)}, the model with `{wanted.name}` "
+            f"{shape_text(wanted.shape)}; no common prefix and no renaming in order makes them meet.",
+            fix=f"Load a file that was saved from this model ({load.kind}), or build the model that this one is of.",
+            where=statement.line,
+            evidence=evidence,
+            confidence=0.88,
+        )
+    if not missing and not unexpected:
+        return None
+    told, fix = _other_names(load, missing, unexpected)
     return Blame(
         message=f"{told}; the other {counted(common, 'name')} agree.",
         why="With strict=True, the default, every name must be on both sides: the checkpoint is of a model "
         "that was built differently.",
         fix=fix,
         where=statement.line,
-        evidence=_layers_evidence(crash, load, missing, unexpected),
+        evidence=evidence,
         confidence=0.9,
     )
 
 
-def _told(load: ModelLoad, missing: list[StateEntry], unexpected: list[StateEntry]) -> tuple[str, str]:
+def _other_names(load: ModelLoad, missing: list[StateEntry], unexpected: list[StateEntry]) -> tuple[str, str]:
     lacks, holds = some_names([entry.name for entry in missing]), some_names([entry.name for entry in unexpected])
-    loose = "load with `strict=False`"
+    new, gone = (
+        some_names(list(dict.fromkeys(entry.name.rpartition(".")[0] or entry.name for entry in entries)), 2)
+        for entries in (missing, unexpected)
+    )
+    loose, build = "load with `strict=False`", f"Build `{load.name}` as it was when the checkpoint was saved"
     if not unexpected:
-        told = f"`{load.name}` has {counted(len(missing), 'tensor')} that the checkpoint lacks: {lacks}"
-        return told, (
-            f"Build `{load.name}` as it was when the checkpoint was saved, without {_layers_text(missing)}; or, to add "
-            f"them on purpose, {loose}: they keep their initial values."
+        return (
+            f"`{load.name}` has {counted(len(missing), 'tensor')} that the checkpoint lacks: {lacks}",
+            f"{build}, without {new}; or, to add them on purpose, {loose}: they keep their initial values.",
         )
     if not missing:
-        told = f"The checkpoint has {counted(len(unexpected), 'tensor')} that `{load.name}` has no place for: {holds}"
-        return told, (
-            f"Build `{load.name}` as it was when the checkpoint was saved, with {_layers_text(unexpected)}; or, to "
-            f"leave them out on purpose, {loose}: they are then ignored."
+        return (
+            f"The checkpoint has {counted(len(unexpected), 'tensor')} that `{load.name}` has no place for: {holds}",
+            f"{build}, with {gone}; or, to leave them out on purpose, {loose}: they are then ignored.",
         )
-    told = f"The checkpoint has {holds} where `{load.name}` has {lacks}"
-    return told, (
-        f"If {_layers_text(missing)} are new on purpose, load the checkpoint before you put them in, or {loose}: they "
-        f"keep their initial values. Else build `{load.name}` with {_layers_text(unexpected)}, as it was when the "
-        "checkpoint was saved."
+    return (
+        f"The checkpoint has {holds} where `{load.name}` has {lacks}",
+        f"If {new} are new on purpose, load the checkpoint before you put them in, or {loose}: they keep their initial "
+        f"values. Else build `{load.name}` with {gone}, as it was when the checkpoint was saved.",
     )
-
-
-def _layers_text(entries: list[StateEntry]) -> str:
-    return some_names(list(dict.fromkeys(entry.name.rpartition(".")[0] or entry.name for entry in entries)), 2)
-
-
-def _another_model(crash: CrashFact, load: ModelLoad) -> Blame:
-    saved, wanted = load.saved[0], load.wanted[0]
-    return Blame(
-        message=(
-            f"The checkpoint is of another model than `{load.name}` ({load.kind}): none of its "
-            f"{counted(len(load.saved), 'name')} is among the {len(load.wanted)} wanted."
-        ),
-        why=(
-            f"It begins with `{saved.name}` {shape_text(saved.shape)}, the model with `{wanted.name}` "
-            f"{shape_text(wanted.shape)}; no common prefix and no renaming in order makes them meet."
-        ),
-        fix=f"Load a file that was saved from this model ({load.kind}), or build the model that this one is of.",
-        where=load_statement(crash).line,
-        evidence=_layers_evidence(crash, load, list(load.wanted), list(load.saved)),
-        confidence=0.88,
-    )
-
-
-def _layers_evidence(
-    crash: CrashFact, load: ModelLoad, missing: list[StateEntry], unexpected: list[StateEntry]
-) -> dict[str, float | str]:
-    return {
-        "line": line_text(load_statement(crash).line),
-        "missing": some_names([entry.name for entry in missing]).replace("`", "") or "none",
-        "unexpected": some_names([entry.name for entry in unexpected]).replace("`", "") or "none",
-        "agreeing": float(len(load.wanted) - len(missing_and_unexpected(load.saved, load.wanted)[0])),
-    }
 
 
 # An optimizer's load_state_dict that was given another optimizer's state, a model's, or a whole checkpoint.
@@ -301,36 +231,29 @@ def explain_optimizer_state(crash: CrashFact) -> Blame | None:
     statement = load_statement(crash)
     if load.saved_groups:
         return _other_groups(load, statement) if load.saved_groups != load.groups else None
-    told, why, change = _what_the_optimizer_got(load, statement)
-    return _blame(load, statement, told, why, change) if told else None
-
-
-def _what_the_optimizer_got(load: OptimizerLoad, statement: Statement) -> tuple[str, str, Change]:
     why = "An optimizer's state dict has the keys `state` and `param_groups`; this has neither."
     if len(load.inside) == 1:
-        told = f"a whole checkpoint, with {some_names(list(load.keys), 4)}; the optimizer's state is in "
+        told = (
+            f"a whole checkpoint, with {some_names(list(load.keys), 4)}; the optimizer's state is in `{load.inside[0]}`"
+        )
         change = give_instead(statement, f'{{}}["{load.inside[0]}"]')
-        return f"{told}`{load.inside[0]}`", why, change
-    if load.of_model:
+    elif load.of_model:
         told = f"a model's state: {some_names(list(load.keys))}"
-        fix = f"save `{load.name}.state_dict()` beside the model's state and pass that entry"
-        return told, why, Change(fix, None, statement.line)
-    if load.given == "str":
-        why = "load_state_dict takes the dictionary itself; torch.load reads it from the file."
-        return "a path and no state dict", why, load_given_path(statement)
-    if load.given == "NoneType":
-        return "None", "load_state_dict takes a dictionary.", nothing_given(statement)
-    if load.given.startswith("torch.optim."):
-        why = "load_state_dict takes a dictionary, not the optimizer it is of."
-        return "an optimizer", why, give_instead(statement, "{}.state_dict()")
-    return "", "", Change("", None, statement.line)
-
-
-def _blame(load: OptimizerLoad, statement: Statement, told: str, why: str, change: Change) -> Blame:
+        text = f"save `{load.name}.state_dict()` beside the model's state and pass that entry"
+        change = Change(text, None, statement.line)
+    elif load.given == "str":
+        told, why, change = "a path and no state dict", _TAKES_NO_PATH, load_given_path(statement)
+    elif load.given == "NoneType":
+        told, why, change = "None", "load_state_dict takes a dictionary.", nothing_given(statement)
+    elif load.given.startswith("torch.optim."):
+        told, why = "an optimizer", "load_state_dict takes a dictionary, not the optimizer it is of."
+        change = give_instead(statement, "{}.state_dict()")
+    else:
+        return None
     return Blame(
         message=f"`{load.name}.load_state_dict` was given {given_text(statement)}, which is {told}.",
         why=why,
-        fix=f"{change.text[0].upper()}{change.text[1:]}.",
+        fix=as_sentence(change.text),
         where=change.where,
         evidence={"line": line_text(statement.line), "given": load.given, "optimizer": load.kind},
         edit=change.edit,
@@ -339,14 +262,18 @@ def _blame(load: OptimizerLoad, statement: Statement, told: str, why: str, chang
 
 def _other_groups(load: OptimizerLoad, statement: Statement) -> Blame:
     saved, now = _groups_text(load.saved_groups), _groups_text(load.groups)
+    more, fewer, hint = sum(load.groups), sum(load.saved_groups), ""
+    if len(load.groups) == len(load.saved_groups):
+        # Where only the number in one group differs, parameters were frozen or layers added.
+        hint = f" ({more - fewer} more now: of new layers, or not frozen this time)"
+        if more < fewer:
+            hint = f" ({fewer - more} fewer now: frozen, left out, or of a smaller model)"
     return Blame(
         message=f"The saved optimizer state is of {saved}, but `{load.name}` has {now}.",
         why="An optimizer's state is matched to its parameters by their order alone, so the groups and the number of "
         "parameters in each must be those of the run that saved it.",
-        fix=(
-            f"Build `{load.name}` over the same parameters and groups as in the run that saved the state"
-            f"{_hint(load)}; or skip {place_text(statement.line)} and start with fresh optimizer state."
-        ),
+        fix=f"Build `{load.name}` over the same parameters and groups as in the run that saved the state{hint}; or "
+        f"skip {place_text(statement.line)} and start with fresh optimizer state.",
         where=statement.line,
         evidence={"line": line_text(statement.line), "saved": saved, "now": now},
     )
@@ -357,16 +284,6 @@ def _groups_text(groups: tuple[int, ...]) -> str:
     if len(groups) == 1:
         return f"{total} in one group"
     return f"{total} in {len(groups)} groups ({', '.join(map(str, groups))})"
-
-
-def _hint(load: OptimizerLoad) -> str:
-    """Where only the number in one group differs, parameters were frozen or layers added."""
-    if len(load.groups) != len(load.saved_groups):
-        return ""
-    more, fewer = sum(load.groups), sum(load.saved_groups)
-    if more < fewer:
-        return f" ({fewer - more} fewer now: frozen, left out, or of a smaller model)"
-    return f" ({more - fewer} more now: of new layers, or not frozen this time)"
 
 
 class CheckpointKeys(CrashCheck):
@@ -449,7 +366,14 @@ def renamed_layers(missing: list[StateEntry], unexpected: list[StateEntry]) -> l
     old, new = _layers(unexpected), _layers(missing)
     if not old or len(old) != len(new) or list(old.values()) != list(new.values()):
         return []
-    return [_shortened(before, after) for before, after in zip(old, new, strict=True)]
+    pairs = []
+    for before, after in zip(old, new, strict=True):
+        # Without the end they share: encoder.0.conv, body.0.conv give encoder, body.
+        left, right = before.split("."), after.split(".")
+        while len(left) > 1 and len(right) > 1 and left[-1] == right[-1]:
+            left, right = left[:-1], right[:-1]
+        pairs.append((".".join(left), ".".join(right)))
+    return pairs
 
 
 def _layers(entries: list[StateEntry]) -> dict[str, dict[str, tuple[int, ...]]]:
@@ -459,14 +383,6 @@ def _layers(entries: list[StateEntry]) -> dict[str, dict[str, tuple[int, ...]]]:
         layer, _, leaf = entry.name.rpartition(".")
         layers.setdefault(layer, {})[leaf] = entry.shape
     return layers
-
-
-def _shortened(before: str, after: str) -> tuple[str, str]:
-    """Without the end they share: encoder.0.conv, body.0.conv give encoder, body."""
-    old, new = before.split("."), after.split(".")
-    while len(old) > 1 and len(new) > 1 and old[-1] == new[-1]:
-        old, new = old[:-1], new[:-1]
-    return ".".join(old), ".".join(new)
 
 
 def renaming_code(pairs: list[tuple[str, str]], saved: Sequence[StateEntry], wanted: Sequence[StateEntry]) -> str:
@@ -499,9 +415,7 @@ def load_given_path(statement: Statement) -> Change:
     argument = statement.argument(_CALL, 0, "state_dict")
     if argument is None:
         return Change(f"read the file with torch.load at {place_text(statement.line)}", None, statement.line)
-    changed = argument.replaced(f'torch.load({argument.text}, map_location="cpu")')
-    text = f"write `{one_line(changed)}` instead of `{one_line(argument.call)}` at {place_text(statement.line)}"
-    return Change(text, rewritten(statement.whole, argument.call, changed), statement.line)
+    return _instead(statement, argument.call, argument.replaced(f'torch.load({argument.text}, map_location="cpu")'))
 
 
 def receive_instead(statement: Statement, submodule: str) -> Change:
@@ -510,7 +424,10 @@ def receive_instead(statement: Statement, submodule: str) -> Change:
     if call is None or call.count(".load_state_dict(") != 1:
         told = f"call `{submodule}.load_state_dict` of the model at {place_text(statement.line)}"
         return Change(told, None, statement.line)
-    changed = call.replace(".load_state_dict(", f".{submodule}.load_state_dict(")
+    return _instead(statement, call, call.replace(".load_state_dict(", f".{submodule}.load_state_dict("))
+
+
+def _instead(statement: Statement, call: str, changed: str) -> Change:
     text = f"write `{one_line(changed)}` instead of `{one_line(call)}` at {place_text(statement.line)}"
     return Change(text, rewritten(statement.whole, call, changed), statement.line)
 
