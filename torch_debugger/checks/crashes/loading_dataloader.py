@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import re
 import signal
-from collections.abc import Iterator
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, user_frame
 from torch_debugger.checks.crashes.user_code import Statement, argument_of, calls_of, one_line, rewritten, statement_of
 from torch_debugger.records import CrashFact, Edit, Place
-from torch_debugger.records.crash_loading import LoaderCall, LoaderState, LoaderUse, OpenFiles, WorkerDeath
+from torch_debugger.records.crash_loading import LoaderCall, LoaderState, LoaderUse, WorkerDeath
 
 # DataLoader(...) given arguments that exclude each other, or a dataset it cannot read.
 _WORKERS_ONLY = "prefetch_factor", "persistent_workers", "multiprocessing_context"
@@ -24,18 +23,19 @@ def explain_arguments(crash: CrashFact) -> Blame | None:
         return None
     if not last.file.endswith(("dataloader.py", "sampler.py")) or crash.kind not in ("ValueError", "TypeError"):
         return None
-    found = next(_refusals(loading.call, loading.loader), None)
-    if found is None:
+    refused = _refusal(loading.call, loading.loader)
+    if refused is None:
         return None
-    message, why, fix, out = found
+    message, why, fix, out = refused
     statement = statement_of(frame, None)
     edit = _without(statement, out) if out else None
-    written = f"Write `{one_line(edit.after)}` at {place_text(statement.line)}; " if edit is not None else ""
+    if edit is not None:
+        fix = f"Write `{one_line(edit.after)}` at {place_text(statement.line)}; {fix}"
     evidence: dict[str, float | str] = {"dataset": loading.loader.dataset, **loading.call.given}
     return Blame(
         message=f"{place_text(statement.line)}: {message}",
         why=why,
-        fix=f"{written}{fix}" if written else fix[0].upper() + fix[1:],
+        fix=fix[0].upper() + fix[1:],
         where=statement.line,
         evidence=evidence | {"line": line_text(statement.line)},
         edit=edit,
@@ -45,59 +45,54 @@ def explain_arguments(crash: CrashFact) -> Blame | None:
 Refusal = tuple[str, str, str, tuple[str, ...]]  # message, why, fix, arguments to take out
 
 
-def _exclusions(call: LoaderCall, loader: LoaderState) -> Iterator[Refusal]:
-    given = call.given
+def _refusal(call: LoaderCall, loader: LoaderState) -> Refusal | None:
+    given, stream = call.given, f"with the IterableDataset `{loader.dataset}`"
+    sampler = next((name for name in ("sampler", "batch_sampler") if name in given), "")
+    inside = tuple(name for name in _INSIDE_BATCHES if name in given)
+    for_workers = tuple(name for name in _WORKERS_ONLY if name in given)
+    size = given.get("batch_size", "1")
     if call.iterable and "shuffle" in given:
         why = "An IterableDataset gives its samples in its own order; a DataLoader cannot reorder it."
         fix = f"shuffle inside `{loader.dataset}.__iter__` where the order matters."
-        yield f"`shuffle=True` with the IterableDataset `{loader.dataset}`.", why, fix, ("shuffle",)
-    odd = next((name for name in ("sampler", "batch_sampler") if name in given), "")
-    if call.iterable and odd:
+        return f"`shuffle=True` {stream}.", why, fix, ("shuffle",)
+    if call.iterable and sampler:
         why = "A sampler chooses indices, and an IterableDataset has none."
-        yield (f"`{odd}` with the IterableDataset `{loader.dataset}`.", why, f"`{odd}` has no part in it.", (odd,))
-    if "sampler" in given and "shuffle" in given and not call.iterable:
+        return f"`{sampler}` {stream}.", why, f"`{sampler}` has no part in it.", (sampler,)
+    if "sampler" in given and "shuffle" in given:
         why = f"Both say in which order samples come: `shuffle=True`, and `{given['sampler']}`."
-        yield (
-            "`sampler` and `shuffle=True` exclude each other.",
-            why,
-            "the sampler alone decides the order.",
-            ("shuffle",),
-        )
-    inside = tuple(name for name in _INSIDE_BATCHES if name in given)
-    if "batch_sampler" in given and inside and not call.iterable:
-        names = ", ".join(f"`{name}`" for name in inside)
+        fix = "the sampler alone decides the order."
+        return "`sampler` and `shuffle=True` exclude each other.", why, fix, ("shuffle",)
+    if "batch_sampler" in given and inside:
         why = f"`{given['batch_sampler']}` already decides which samples make a batch, and how many."
-        yield f"`batch_sampler` excludes {names}.", why, "the batch sampler alone decides that.", inside
-    without = tuple(name for name in _WORKERS_ONLY if name in given)
-    if "num_workers" not in given and without:
-        names = ", ".join(f"`{name}`" for name in without)
+        return f"`batch_sampler` excludes {_quoted(inside)}.", why, "the batch sampler alone decides that.", inside
+    if "num_workers" not in given and for_workers:
         why = "That is for worker processes, and with `num_workers=0` there are none."
-        yield f"{names} without workers.", why, "or give `num_workers=2` to load in worker processes.", without
-    if given.get("batch_size") == "None" and "drop_last" in given:
+        fix = "or give `num_workers=2` to load in worker processes."
+        return f"{_quoted(for_workers)} without workers.", why, fix, for_workers
+    if size == "None" and "drop_last" in given:
         why = "`batch_size=None` makes no batches, so none can be incomplete."
-        yield "`drop_last=True` with `batch_size=None`.", why, "there is nothing to drop.", ("drop_last",)
-
-
-def _refusals(call: LoaderCall, loader: LoaderState) -> Iterator[Refusal]:
-    yield from _exclusions(call, loader)
-    if loader.length == 0 and "shuffle" in call.given:
+        return "`drop_last=True` with `batch_size=None`.", why, "there is nothing to drop.", ("drop_last",)
+    if loader.length == 0 and "shuffle" in given:
         at = f" (`__len__` at {place_text(loader.length_place)})" if loader.length_place.file else ""
         fix = "see why it finds nothing: the folder or file it reads, the pattern or the filter."
-        yield f"the dataset `{loader.dataset}` is empty{at}.", "There is nothing to shuffle in 0 samples.", fix, ()
-    size = call.given.get("batch_size", "1")
+        return f"the dataset `{loader.dataset}` is empty{at}.", "There is nothing to shuffle in 0 samples.", fix, ()
     if not re.fullmatch(r"[1-9]\d*|None", size):
         fix = "give a whole number above 0" + (f": `int({size})`." if re.fullmatch(r"\d+\.\d*", size) else ".")
-        yield f"`batch_size` is {size}.", "A batch has a whole number of samples, at least one.", fix, ()
+        return f"`batch_size` is {size}.", "A batch has a whole number of samples, at least one.", fix, ()
     if "__len__" in loader.lacks and not call.iterable:
         why = "To shuffle, a DataLoader must know how many samples there are."
         fix = f"write `def __len__(self):` in `{loader.dataset}`; a stream derives from IterableDataset."
-        yield f"the dataset `{loader.dataset}` has no `__len__`.", why, fix, ()
+        return f"the dataset `{loader.dataset}` has no `__len__`.", why, fix, ()
+    return None
+
+
+def _quoted(names: tuple[str, ...]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
 
 
 def _without(statement: Statement, names: tuple[str, ...]) -> Edit | None:
     """The call without these arguments, where all are written by name in one line."""
-    code = statement.whole.code or ""
-    call = next(iter(calls_of(code, "DataLoader")), "")
+    call = next(iter(calls_of(statement.whole.code or "", "DataLoader")), "")
     changed = call
     for name in names:
         argument = argument_of(changed, 99, name)
@@ -119,18 +114,13 @@ def explain_dataset(crash: CrashFact) -> Blame | None:
     asked = "__len__" if failure is None else "__getitem__"
     if asked not in loader.lacks or (failure is not None and failure.raised.place.file):
         return None
-    if loader.dataset.endswith("DataLoader"):
-        return _dataset_blame(
-            crash, loader, "another DataLoader as its dataset", "Give it the dataset itself: `loader.dataset`."
-        )
+    given = f"`{loader.dataset}`, which has no `{asked}`"
     fix = (
         f"Write `{_DEFINITIONS[asked]}` in `{loader.dataset}`, indented as a method of the class; a stream "
         f"derives from IterableDataset and has `__iter__`."
     )
-    return _dataset_blame(crash, loader, f"`{loader.dataset}`, which has no `{asked}`", fix)
-
-
-def _dataset_blame(crash: CrashFact, loader: LoaderState, given: str, fix: str) -> Blame:
+    if loader.dataset.endswith("DataLoader"):
+        given, fix = "another DataLoader as its dataset", "Give it the dataset itself: `loader.dataset`."
     return Blame(
         message=f"The DataLoader read at {place_text(crash.place)} was given {given}.",
         why="A DataLoader asks its dataset for `len(dataset)` and `dataset[index]`.",
@@ -150,13 +140,13 @@ def explain_use(crash: CrashFact) -> Blame | None:
     loading = crash.evidence.loading
     if loading is None or loading.use is None or loading.loader is None:
         return None
-    use = loading.use
+    use, dataset = loading.use, loading.loader.dataset
     if not use.loop.file:
         return _as_iterator(crash, use) if crash.kind == "TypeError" else None
     unpacked = re.match(_UNPACK, crash.message) if crash.kind == "ValueError" and not use.variable else None
     if unpacked is not None and use.parts is not None:
-        return _unpacked(crash, use, loading.loader.dataset, int(unpacked[2]))
-    return _wrong_kind(crash, use, loading.loader.dataset) if use.variable and use.parts is not None else None
+        return _unpacked(use, dataset, int(unpacked[2]))
+    return _wrong_kind(crash, use, dataset) if use.variable and use.parts is not None else None
 
 
 def _as_iterator(crash: CrashFact, use: LoaderUse) -> Blame | None:
@@ -164,10 +154,11 @@ def _as_iterator(crash: CrashFact, use: LoaderUse) -> Blame | None:
     frame = user_frame(crash)
     if frame is None or ("iterator" not in crash.message and "subscriptable" not in crash.message):
         return None
-    line, instead = statement_of(frame, None), f"next(iter({use.name}))"
-    called = use.around == "next"
-    is_no = "no iterator" if called else "nothing with numbered entries"
-    other = "keep `iter(...)` in a variable to go on from there" if called else f"`{use.name}.dataset[0]` is one sample"
+    line, instead, edit = statement_of(frame, None), f"next(iter({use.name}))", None
+    is_no, other = "nothing with numbered entries", f"`{use.name}.dataset[0]` is one sample"
+    if use.around == "next":
+        is_no, other = "no iterator", "keep `iter(...)` in a variable to go on from there"
+        edit = rewritten(line.whole, f"next({use.name})", instead)
     return Blame(
         message=f"`{use.name}` at {place_text(line.line)} is a DataLoader, which is {is_no}.",
         why="A DataLoader starts anew with every `iter(...)` or `for`; only what that gives hands out batches.",
@@ -175,78 +166,61 @@ def _as_iterator(crash: CrashFact, use: LoaderUse) -> Blame | None:
         where=line.line,
         evidence={"line": line_text(line.line)},
         confidence=0.98,
-        edit=rewritten(line.whole, f"next({use.name})", instead) if called else None,
+        edit=edit,
     )
 
 
-def _unpacked(crash: CrashFact, use: LoaderUse, dataset: str, names: int) -> Blame | None:
-    numbered = use.around == "enumerate" and _flat(use)
+def _unpacked(use: LoaderUse, dataset: str, names: int) -> Blame | None:
+    # `for i, x, y in enumerate(loader)`: the batch is not in parentheses of its own.
+    numbered = use.around == "enumerate" and "(" not in use.target.strip("()")
     if names == (2 if numbered else use.parts):
         return None
-    after = _header(use, names)
-    gives = f"`{dataset}` gives {_parts(use)} (a sample is {use.sample})"
+    parts = "one tensor" if use.parts == 1 else f"{use.parts} parts"
+    if use.keys:
+        parts = f"a dict with {', '.join(use.keys)}"
+    made, gives = "a sample of the dataset", f"`{dataset}` gives {parts} (a sample is {use.sample})"
     if use.collate:
-        gives = f"`{use.name}` gives what `{use.collate}` returns: {_parts(use) if use.keys else use.sample}"
+        made = f"what `{use.collate}` puts in it"
+        gives = f"`{use.name}` gives what `{use.collate}` returns: {parts if use.keys else use.sample}"
     if numbered:
         gives = f"`{use.around}` gives two: a number and the batch"
+    why = f"A batch has as many parts as {made}, and is one value until it is taken apart."
+    if use.keys:
+        why = "Taking a dict apart gives its keys, as any loop over a dict does, and not what they hold."
+    after, edit, fix = _target(use, names, numbered), None, _other_way(use)
+    if after:
+        fix = f"Write `for {after} in {_iterated(use)}:` at {place_text(use.loop)}."
+        written = re.match(r"for (.+?) in ", use.loop.code or "")
+        edit = rewritten(use.loop, f"for {written[1]} in ", f"for {after} in ") if written else None
     return Blame(
         message=f"{place_text(use.loop)} takes {names} values in each round, but {gives}.",
-        why=_whole(use),
-        fix=f"Write `for {after} in {_iterated(use)}:` at {place_text(use.loop)}." if after else _other_way(use),
+        why=why,
+        fix=fix,
         where=use.loop,
         evidence={_kind(use): use.sample, "values taken": float(names), "line": line_text(use.loop)},
-        edit=_header_edit(use, after) if after else None,
+        edit=edit,
     )
-
-
-def _whole(use: LoaderUse) -> str:
-    if use.keys:
-        return "Taking a dict apart gives its keys, as any loop over a dict does, and not what they hold."
-    made = f"what `{use.collate}` puts in it" if use.collate else "a sample of the dataset"
-    return f"A batch has as many parts as {made}, and is one value until it is taken apart."
 
 
 def _kind(use: LoaderUse) -> str:
     return "batch" if use.collate else "sample"
 
 
-def _flat(use: LoaderUse) -> bool:
-    """`for i, x, y in enumerate(loader)`: the batch is not in parentheses of its own."""
-    return "(" not in use.target.strip("()")
-
-
-def _parts(use: LoaderUse) -> str:
-    if use.keys:
-        return f"a dict with {', '.join(use.keys)}"
-    return "one tensor" if use.parts == 1 else f"{use.parts} parts"
-
-
 def _iterated(use: LoaderUse) -> str:
     return f"{use.around}({use.name})" if use.around else use.name
 
 
-def _header(use: LoaderUse, names: int) -> str:
+def _target(use: LoaderUse, names: int, numbered: bool) -> str:
     """What the loop's target must be; empty where that is not plain."""
     taken = [name.strip() for name in use.target.strip("()").split(",")]
-    if use.around == "enumerate" and _flat(use):
-        fits = len(taken) == names and use.parts == names - 1 and not use.keys
-        return f"{taken[0]}, ({', '.join(taken[1:])})" if fits else ""
-    if (
-        use.around
-        or use.collate  # which of its parts the names stand for is not known
-        or use.keys
-        or not _flat(use)
-        or use.parts is None
-        or use.parts <= names
-        or len(taken) != names
-    ):
+    if use.keys or use.parts is None or len(taken) != names:
+        return ""
+    if numbered:
+        return f"{taken[0]}, ({', '.join(taken[1:])})" if use.parts == names - 1 else ""
+    # Of what a collate function returns it is not known which parts the names stand for.
+    if use.around or use.collate or "(" in use.target.strip("()") or use.parts <= names:
         return ""
     return ", ".join([*taken, *["_"] * (use.parts - names)])
-
-
-def _header_edit(use: LoaderUse, after: str) -> Edit | None:
-    written = re.match(r"for (.+?) in ", use.loop.code or "")
-    return rewritten(use.loop, f"for {written[1]} in ", f"for {after} in ") if written else None
 
 
 def _other_way(use: LoaderUse) -> str:
@@ -266,19 +240,17 @@ def _wrong_kind(crash: CrashFact, use: LoaderUse, dataset: str) -> Blame | None:
     single = use.target == use.variable
     if use.variable_kind == "str" and use.keys and not single:
         what = f"a key of the batch, not its value: a batch of `{dataset}` is a dict with {', '.join(use.keys)}"
-        return _batch_blame(crash, use, what, "A loop over a dict gives its keys.", _other_way(use), use.loop)
-    if use.variable_kind in ("list", "tuple") and single and not use.keys and crash.kind == "TypeError":
+        why, fix, where = "A loop over a dict gives its keys.", _other_way(use), use.loop
+    elif use.variable_kind in ("list", "tuple") and single and not use.keys and crash.kind == "TypeError":
         names = "x, y" if use.parts == 2 else ", ".join(f"part_{number}" for number in range(use.parts or 0))
         what = f"a whole batch of `{dataset}`, a {use.variable_kind} of {use.parts} parts"
         why = f"A sample is {use.sample}, and a batch has the same parts."
         if use.collate:
             why = f"`{use.collate}` makes a {use.sample} of each batch."
         fix = f"Take it apart first: `{names} = {use.variable}`, or `for {names} in {_iterated(use)}:`."
-        return _batch_blame(crash, use, what, why, fix, crash.place)
-    return None
-
-
-def _batch_blame(crash: CrashFact, use: LoaderUse, what: str, why: str, fix: str, where: Place) -> Blame:
+        where = crash.place
+    else:
+        return None
     return Blame(
         message=f"`{use.variable}` at {place_text(crash.place)} is {what}.",
         why=why,
@@ -323,102 +295,83 @@ def explain_worker_death(crash: CrashFact) -> Blame | None:
         return None
     loader, death = loading.loader, loading.death
     why, fix, confidence = _reason(loader, death)
-    sample = f"sample {death.culprit} of `{loader.dataset}`" if death.culprit is not None else "its samples"
-    at = f" at {place_text(death.culprit_place)}" if death.culprit_place.file else ""
-    who = (
-        f"DataLoader worker {death.worker} of {loader.workers} (0 is the first)"
-        if death.worker is not None
-        else "A DataLoader worker"
-    )
+    # Without the sample it is only known which batch did not come: what is behind it may be the cause. Where a look
+    # from time to time has shown a sample, that says less than the sample itself.
+    culprit, code = death.culprit, death.exit_code
+    sample = f"sample {culprit} of `{loader.dataset}`" if culprit is not None else "its samples"
+    if death.culprit_place.file:
+        sample += f" at {place_text(death.culprit_place)}"
+    if death.batch is not None:
+        sample += f", in batch {death.batch}" if culprit is not None else f", in batch {death.batch} or soon after"
+    if culprit is None and death.seen_at is not None:
+        at = f" at {place_text(death.seen_place)}" if death.seen_place.file else ""
+        sample += f"; it was last seen at sample {death.seen_at}{at}"
+    ended = f"ended itself with exit code {code}"
+    if code is not None and code < 0:
+        known = {each.value: each.name for each in signal.Signals}
+        ended = f"was ended by {known.get(-code, f'signal {-code}')}"
+    who = "A DataLoader worker"
+    if death.worker is not None:
+        who = f"DataLoader worker {death.worker} of {loader.workers} (0 is the first)"
+    evidence: dict[str, float | str] = {
+        "exit code": float(code or 0),
+        **({} if death.worker is None else {"worker": float(death.worker)}),
+        **({} if death.delivered is None else {"batches delivered": float(death.delivered)}),
+        "workers": float(loader.workers),
+        "free in /dev/shm": _size(death.shared_free_bytes),
+        "free memory": _size(death.memory_free_bytes),
+        **({"a batch": _size(death.batch_bytes)} if death.batch_bytes > 0 else {}),
+        "loop": line_text(crash.place),
+    }
     return Blame(
-        message=(f"{who} {_ended(death)} while it fetched {sample}{at}{_batch(death)}{_seen(death)}."),
+        message=f"{who} {ended} while it fetched {sample}.",
         why=why,
         fix=fix,
         where=death.culprit_place if death.culprit_place.file else (loader.dataset_place or crash.place),
-        evidence=_evidence(loader, death, crash),
+        evidence=evidence,
         confidence=confidence,
     )
-
-
-def _seen(death: WorkerDeath) -> str:
-    """Only what a look from time to time has shown: where the sample itself is known, that says more."""
-    if death.culprit is not None or death.seen_at is None:
-        return ""
-    at = f" at {place_text(death.seen_place)}" if death.seen_place.file else ""
-    return f"; it was last seen at sample {death.seen_at}{at}"
-
-
-def _batch(death: WorkerDeath) -> str:
-    """Without the sample it is only known which batch did not come: what is behind it may be the cause."""
-    if death.batch is None:
-        return ""
-    return f", in batch {death.batch}" if death.culprit is not None else f", in batch {death.batch} or soon after"
-
-
-def _ended(death: WorkerDeath) -> str:
-    if death.exit_code is not None and death.exit_code < 0:
-        return f"was ended by {_signal_name(-death.exit_code)}"
-    return f"ended itself with exit code {death.exit_code}"
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return f"signal {number}"
 
 
 def _reason(loader: LoaderState, death: WorkerDeath) -> tuple[str, str, float]:
     """Why, the fix, and how sure that is."""
     if death.exit_code == -signal.SIGBUS:
-        return _shared_memory(loader, death)
+        why = (
+            f"A bus error in a worker means that /dev/shm, through which batches travel, was full: it has "
+            f"{_size(death.shared_total_bytes)}, of which {_size(death.shared_free_bytes)} are free now"
+            f"{_batches(loader, death)}."
+        )
+        fix = (
+            "Give it more (`docker run --shm-size=8g`), or need less: fewer workers, a smaller `batch_size` or "
+            "`prefetch_factor`, or `num_workers=0`."
+        )
+        return why, fix, 0.85
     if death.exit_code == -signal.SIGKILL:
-        return _killed(loader, death)
+        why = (
+            f"Nobody but the system (or a person) sends SIGKILL; it does so when memory runs out. "
+            f"{_size(death.memory_free_bytes)} are free now that the worker is gone{_batches(loader, death)}. "
+            f"That it was memory is likely, not certain."
+        )
+        fix = (
+            f"Let `{loader.dataset}` hold less in each worker (each copies what it changes), use fewer "
+            f"workers or a smaller `batch_size`; `dmesg` tells whether the system did it."
+        )
+        return why, fix, 0.75
     if death.culprit is not None:
-        return _repeated(loader, death)
+        again = f"Fetched once more in another process, sample {death.culprit} ended that one too"
+        line = f", at {line_text(death.culprit_place)}" if death.culprit_place.file else ""
+        if death.exit_code is not None and death.exit_code > 0:
+            why = f"{again}{line}. A process that ends itself there leaves no exception behind."
+            fix = "Raise an exception instead of ending the process; the DataLoader then hands it on with its line."
+        else:
+            why = f"{again}{line}. It is native code that fails, not Python."
+            fix = (
+                f"Look at what sample {death.culprit} hands to native code at {place_text(death.culprit_place)}; "
+                f"repair or leave out that sample."
+            )
+        return why, fix, 0.97
     why = "Its samples were fetched once more in another process, which did not end: what ended it is not known."
     return why, _WITHOUT_WORKERS, 0.8
-
-
-def _repeated(loader: LoaderState, death: WorkerDeath) -> tuple[str, str, float]:
-    again = f"Fetched once more in another process, sample {death.culprit} ended that one too"
-    line = f", at {line_text(death.culprit_place)}" if death.culprit_place.file else ""
-    if death.exit_code is not None and death.exit_code > 0:
-        why = f"{again}{line}. A process that ends itself there leaves no exception behind."
-        fix = "Raise an exception instead of ending the process; the DataLoader then hands it on with its line."
-    else:
-        why = f"{again}{line}. It is native code that fails, not Python."
-        fix = (
-            f"Look at what sample {death.culprit} hands to native code at {place_text(death.culprit_place)}; "
-            f"repair or leave out that sample."
-        )
-    return why, fix, 0.97
-
-
-def _shared_memory(loader: LoaderState, death: WorkerDeath) -> tuple[str, str, float]:
-    why = (
-        f"A bus error in a worker means that /dev/shm, through which batches travel, was full: it has "
-        f"{_size(death.shared_total_bytes)}, of which {_size(death.shared_free_bytes)} are free now"
-        f"{_batches(loader, death)}."
-    )
-    fix = (
-        "Give it more (`docker run --shm-size=8g`), or need less: fewer workers, a smaller `batch_size` or "
-        "`prefetch_factor`, or `num_workers=0`."
-    )
-    return why, fix, 0.85
-
-
-def _killed(loader: LoaderState, death: WorkerDeath) -> tuple[str, str, float]:
-    why = (
-        f"Nobody but the system (or a person) sends SIGKILL; it does so when memory runs out. "
-        f"{_size(death.memory_free_bytes)} are free now that the worker is gone{_batches(loader, death)}. "
-        f"That it was memory is likely, not certain."
-    )
-    fix = (
-        f"Let `{loader.dataset}` hold less in each worker (each copies what it changes), use fewer "
-        f"workers or a smaller `batch_size`; `dmesg` tells whether the system did it."
-    )
-    return why, fix, 0.75
 
 
 def _batches(loader: LoaderState, death: WorkerDeath) -> str:
@@ -433,20 +386,6 @@ def _size(count: int) -> str:
     if count < _MIB:
         return f"{count / 1024:.1f} KiB"
     return f"{count / _MIB / 1024:.1f} GiB" if count >= 1024 * _MIB else f"{count / _MIB:.1f} MiB"
-
-
-def _evidence(loader: LoaderState, death: WorkerDeath, crash: CrashFact) -> dict[str, float | str]:
-    evidence: dict[str, float | str] = {
-        "exit code": float(death.exit_code or 0),
-        **({} if death.worker is None else {"worker": float(death.worker)}),
-        **({} if death.delivered is None else {"batches delivered": float(death.delivered)}),
-        "workers": float(loader.workers),
-        "free in /dev/shm": _size(death.shared_free_bytes),
-        "free memory": _size(death.memory_free_bytes),
-    }
-    if death.batch_bytes > 0:
-        evidence["a batch"] = _size(death.batch_bytes)
-    return evidence | {"loop": line_text(crash.place)}
 
 
 class WorkerKilled(CrashCheck):
@@ -484,24 +423,23 @@ def explain_timeout(crash: CrashFact) -> Blame | None:
         evidence["batch"] = float(slow.batch)
     if slow.place.file:
         evidence["waits at"] = line_text(slow.place)
-    known = slow.index is not None and bool(slow.place.file)
-    if known:
+    sample, where, confidence = f" of `{loader.dataset}`", loader.place or crash.place, 0.8
+    why = "Its samples came quickly when they were fetched once more, so the cause was of that moment."
+    fix = f"Raise `timeout={slow.timeout_s:g}`, or use fewer workers: starting them takes time as well."
+    if slow.index is not None and slow.place.file:
+        sample, where, confidence = f", with sample {slow.index} of `{loader.dataset}` in it,", slow.place, 0.95
         why = (
             f"Sample {slow.index} was fetched once more in another process, and did not come there either: "
             f"it waits in `{slow.place.code}`."
         )
         fix = f"Make {place_text(slow.place)} faster or bound its waiting, or raise `timeout={slow.timeout_s:g}`."
-    else:
-        why = "Its samples came quickly when they were fetched once more, so the cause was of that moment."
-        fix = f"Raise `timeout={slow.timeout_s:g}`, or use fewer workers: starting them takes time as well."
-    sample = f", with sample {slow.index} of `{loader.dataset}` in it," if known else f" of `{loader.dataset}`"
     return Blame(
         message=f"The DataLoader waited {slow.timeout_s:g} s for {whose}{sample} and gave up.",
         why=why,
         fix=fix,
-        where=slow.place if known else (loader.place or crash.place),
+        where=where,
         evidence=evidence | {"loop": line_text(crash.place)},
-        confidence=0.95 if known else 0.8,
+        confidence=confidence,
     )
 
 
@@ -606,11 +544,28 @@ def explain_open_files(crash: CrashFact) -> Blame | None:
     files = loading.files if loading is not None else None
     if files is None:
         return None
-    kept = f", and `{files.holder}` keeps {files.held} {_of(files)}" if files.holder else ""
+    what = "tensors that came from workers" if files.holds == "tensors" else "open files"
+    kept = f", and `{files.holder}` keeps {files.held} {what}" if files.holder else ""
+    at = f" ({place_text(files.place)})" if files.place.file else ""
+    if files.holds == "tensors":
+        why = (
+            f"With the sharing strategy `{files.strategy}` every tensor from a worker keeps a file open for as "
+            f"long as it lives."
+        )
+        fix = f"Keep copies, `tensor.clone()`, in `{files.holder}`{at}, or call {_STRATEGY}."
+    elif files.holds == "files":
+        why = "A file that is kept in a variable stays open until it is closed."
+        fix = f"Close each file, `with open(...) as file:`, and do not keep it in `{files.holder}`{at}."
+    else:
+        why = "What keeps them open was not found in the variables of the traceback."
+        fix = (
+            f"Close files after reading (`with open(...)`); where they are tensors from workers, call {_STRATEGY}; "
+            f"or allow more with `ulimit -n`."
+        )
     return Blame(
         message=f"The script has {files.opened} files open of {files.limit} it may have{kept}.",
-        why=_why(files),
-        fix=_files_fix(files),
+        why=why,
+        fix=fix,
         where=files.place if files.place.file else crash.place,
         evidence={
             "open files": float(files.opened),
@@ -619,33 +574,6 @@ def explain_open_files(crash: CrashFact) -> Blame | None:
             "line": line_text(crash.place),
         },
         confidence=0.97 if files.holder else 0.85,
-    )
-
-
-def _of(files: OpenFiles) -> str:
-    return "tensors that came from workers" if files.holds == "tensors" else "open files"
-
-
-def _why(files: OpenFiles) -> str:
-    if files.holds == "tensors":
-        return (
-            f"With the sharing strategy `{files.strategy}` every tensor from a worker keeps a file open for as "
-            f"long as it lives."
-        )
-    if files.holds == "files":
-        return "A file that is kept in a variable stays open until it is closed."
-    return "What keeps them open was not found in the variables of the traceback."
-
-
-def _files_fix(files: OpenFiles) -> str:
-    at = f" ({place_text(files.place)})" if files.place.file else ""
-    if files.holds == "tensors":
-        return f"Keep copies, `tensor.clone()`, in `{files.holder}`{at}, or call {_STRATEGY}."
-    if files.holds == "files":
-        return f"Close each file, `with open(...) as file:`, and do not keep it in `{files.holder}`{at}."
-    return (
-        f"Close files after reading (`with open(...)`); where they are tensors from workers, call {_STRATEGY}; "
-        f"or allow more with `ulimit -n`."
     )
 
 

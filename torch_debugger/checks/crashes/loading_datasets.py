@@ -212,7 +212,27 @@ def explain_entry(crash: CrashFact) -> Blame | None:
     loader, failure = found
     ahead = _ahead(failure, asked)
     if ahead is not None and (loader.length or 0) > asked.size - ahead > 0:
-        return _too_long(loader, failure, asked, ahead)
+        returned, edit = loader.length_place, _length_edit(loader, asked, ahead)
+        at = f"`__len__` at {place_text(returned)}" if returned.file else "its `__len__`"
+        further = f"; sample {failure.raised.index} reads {ahead} entries further on" if ahead else ""
+        if edit is not None:
+            fix = f"Write `{edit.after}` instead of `{edit.before}` at {place_text(returned)}."
+        else:
+            made = f" Look at {line_text(asked.place)}." if asked.place.file else ""
+            fix = (
+                f"Let {at} give {asked.size - ahead}, or give `{asked.container}` all "
+                f"{(loader.length or 0) + ahead} entries.{made}"
+            )
+        return Blame(
+            message=f"`{loader.dataset}` says it has {loader.length} samples; {_enough(failure, asked, ahead)}.",
+            why=f"{capital(at)} gives {loader.length}, and the DataLoader asks for every index below that{further}."
+            f"{looked_again_text(failure)}",
+            fix=fix,
+            where=returned if returned.file and edit is not None else failure.raised.place,
+            evidence=failure_evidence(failure, samples=float(loader.length or 0), **{asked.container: asked.size}),
+            confidence=0.98,
+            edit=edit,
+        )
     keyed = asked.kind == "dict"
     what = f"its {asked.size} keys are {asked.keys}" if keyed else f"it has {asked.size} entries"
     made = f"It is made at {line_text(asked.place)}." if asked.place.file else "Nothing puts that entry into it."
@@ -234,30 +254,6 @@ def _ahead(failure: SampleFailure, asked: Subscripted) -> int | None:
     ahead = int(asked.key) - index
     written = failure.raised.failing or failure.raised.place.code or ""
     return ahead if ahead == 0 or (ahead > 0 and "+" in written) else None
-
-
-def _too_long(loader: LoaderState, failure: SampleFailure, asked: Subscripted, ahead: int) -> Blame:
-    returned, edit = loader.length_place, _length_edit(loader, asked, ahead)
-    at = f"`__len__` at {place_text(returned)}" if returned.file else "its `__len__`"
-    if edit is not None:
-        fix = f"Write `{edit.after}` instead of `{edit.before}` at {place_text(returned)}."
-    else:
-        made = f" Look at {line_text(asked.place)}." if asked.place.file else ""
-        fix = (
-            f"Let {at} give {asked.size - ahead}, or give `{asked.container}` all "
-            f"{(loader.length or 0) + ahead} entries.{made}"
-        )
-    return Blame(
-        message=f"`{loader.dataset}` says it has {loader.length} samples; {_enough(failure, asked, ahead)}.",
-        why=f"{capital(at)} gives {loader.length}, and the DataLoader asks for every index below that"
-        f"{f'; sample {failure.raised.index} reads {ahead} entries further on' if ahead else ''}."
-        f"{looked_again_text(failure)}",
-        fix=fix,
-        where=returned if returned.file and edit is not None else failure.raised.place,
-        evidence=failure_evidence(failure, samples=float(loader.length or 0), **{asked.container: asked.size}),
-        confidence=0.98,
-        edit=edit,
-    )
 
 
 def _enough(failure: SampleFailure, asked: Subscripted, ahead: int) -> str:
