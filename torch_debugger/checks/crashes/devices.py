@@ -12,8 +12,6 @@ from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
 from torch_debugger.checks.crashes.layers_and_losses import change_input
 from torch_debugger.checks.crashes.user_code import (
-    Change,
-    Statement,
     argument_of,
     one_line,
     parse_statement,
@@ -23,7 +21,6 @@ from torch_debugger.checks.crashes.user_code import (
 )
 from torch_debugger.records import CrashFact, Edit, Place
 from torch_debugger.records.crash import DeviceEvidence, MetTensor
-from torch_debugger.records.crash_modules import StorageLocation
 
 # Tensors of two devices in one operation: which one is odd, and where it should have been moved.
 _ONE_DEVICE = "An operation takes tensors of one device, and none is moved by itself"
@@ -37,28 +34,41 @@ def explain_mixed_devices(crash: CrashFact) -> Blame | None:
     odd = [each for each in devices.met if each.tensor.device != devices.accelerator and each.tensor.shape]
     others = [each for each in devices.met if each.tensor.device == devices.accelerator]
     if not odd:
-        return _made_in_the_line(crash, others)
+        # x + torch.ones(8): the other tensor is made by the very expression that raised.
+        if not others or crash.layer is not None:
+            return None
+        use = others[0].use
+        device = f"{others[0].tensor.name}.device" if others[0].role == "variable" else others[0].beside_use
+        frame = next((frame for frame in reversed(crash.frames) if frame.user), None)
+        made = maker(frame.failing or frame.code) if frame is not None else None
+        after = made_on(use.code or "", device) if device and made else None
+        if after is None or made is None:
+            return None
+        other = tensor_words(others[0], crash)
+        return Blame(
+            message=f"`{made}` at {place_text(crash.place)} makes its tensor on the CPU, but {other} is on "
+            f"{others[0].tensor.device}.",
+            why=f"{_ONE_DEVICE}. Torch makes tensors on the CPU unless it is given a device.",
+            fix=f"At {place_text(use)} write `{after}`.",
+            evidence={others[0].tensor.name: others[0].tensor.device, "line": line_text(crash.place)},
+            confidence=0.95,
+            edit=line_edit(use, after),
+        )
     for role, explain in _BY_ROLE.items():
         found = [each for each in odd if each.role == role]
         advice = explain(crash, devices, found) if found else None
         if advice is not None:
-            return _blame(crash, devices, found[:1] if role in ("weights", "state") else found, others, *advice)
+            return _met(crash, devices, found[:1] if role in ("weights", "state") else found, others, advice)
     return None
 
 
 Advice = tuple[str, str, Place, Edit | None]  # why, the fix, where it is made, and its edit
 
 
-def _blame(
-    crash: CrashFact,
-    devices: DeviceEvidence,
-    odd: list[MetTensor],
-    others: list[MetTensor],
-    why: str,
-    fix: str,
-    where: Place,
-    edit: Edit | None,
+def _met(
+    crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor], others: list[MetTensor], advice: Advice
 ) -> Blame:
+    why, fix, where, edit = advice
     what = " and ".join(tensor_words(each, crash) for each in odd)
     other = f"{tensor_words(others[0], crash)} {verb(others[0])}" if others else "the tensor it meets is"
     evidence: dict[str, float | str] = {
@@ -172,29 +182,6 @@ def _nameless(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) -
     return f"{_ONE_DEVICE}.", f"Move it: {change.text}.", change.where, change.edit
 
 
-def _made_in_the_line(crash: CrashFact, others: list[MetTensor]) -> Blame | None:
-    """x + torch.ones(8): the other tensor is made by the very expression that raised."""
-    if not others or crash.layer is not None:
-        return None
-    use = others[0].use
-    device = f"{others[0].tensor.name}.device" if others[0].role == "variable" else others[0].beside_use
-    frame = next((frame for frame in reversed(crash.frames) if frame.user), None)
-    made = maker(frame.failing or frame.code) if frame is not None else None
-    after = made_on(use.code or "", device) if device and made else None
-    if after is None or made is None:
-        return None
-    other = tensor_words(others[0], crash)
-    return Blame(
-        message=f"`{made}` at {place_text(crash.place)} makes its tensor on the CPU, but {other} is on "
-        f"{others[0].tensor.device}.",
-        why=f"{_ONE_DEVICE}. Torch makes tensors on the CPU unless it is given a device.",
-        fix=f"At {place_text(use)} write `{after}`.",
-        evidence={others[0].tensor.name: others[0].tensor.device, "line": line_text(crash.place)},
-        confidence=0.95,
-        edit=line_edit(use, after),
-    )
-
-
 _BY_ROLE: dict[str, Callable[[CrashFact, DeviceEvidence, list[MetTensor]], Advice | None]] = {
     "weights": _weights,
     "state": _state,
@@ -219,48 +206,44 @@ def explain_absent_device(crash: CrashFact) -> Blame | None:
     devices = crash.evidence.devices
     if devices is None or not devices.asked or raised_by_the_user(crash):
         return None
-    kind, _, index = devices.asked.partition(":")
+    asked, place, line = devices.asked, devices.asked_at, place_text(devices.asked_at)
+    kind, _, index = asked.partition(":")
     if kind not in _KINDS:
         return _unknown_word(crash, devices)
     same = [device for device in devices.usable if device.partition(":")[0] == kind]
+    code, confidence = place.code or "", 0.97
+    edit: Edit | None
     if not same:
-        return _none_here(crash, devices, kind)
-    return _too_high(crash, devices, same) if index and devices.asked not in same else None
-
-
-def _none_here(crash: CrashFact, devices: DeviceEvidence, kind: str) -> Blame:
-    choice = f'"{devices.asked}" if {_AVAILABLE[kind]} else "cpu"'
-    edit = _chosen(devices.asked_at, devices.asked, kind, choice)
-    built = "this torch is built without it" if "not compiled" in crash.message else "none was found"
-    told = f"write `{edit.after}`" if edit else f"choose the device with `{choice}`"
-    report = re.search(rf"torch\.{kind}(?:\.\w+)+\(", devices.asked_at.code or "")
-    if report is not None and edit is None:
-        return _reporting(crash, devices, kind, f"{report[0]})", built)
-    return Blame(
-        message=f"{place_text(devices.asked_at)} asks for {devices.asked}, but this machine has no usable {kind} "
-        f"device: {built}.",
-        why=f"`{_AVAILABLE[kind]}` is False here, so tensors and models can only be on the CPU.",
-        fix=f"At {place_text(devices.asked_at)} {told}, which works on both kinds of machine.",
-        where=devices.asked_at or crash.place,
-        evidence={"asked": devices.asked, "usable": "cpu", "line": line_text(crash.place)},
-        edit=edit,
-    )
-
-
-def _reporting(crash: CrashFact, devices: DeviceEvidence, kind: str, call: str, built: str) -> Blame:
-    """torch.cuda.memory_summary() and its like, also where a handler of an error calls them."""
-    first = crash.causes[0] if crash.causes and not crash.raised_from else None
-    meant = f" It was called while {first.kind} was handled: that error came first." if first is not None else ""
-    ours = " On the CPU `torch_debugger.memory.snapshot()` tells whose memory it is." if "memory" in call else ""
-    return Blame(
-        message=f"`{call}` at {place_text(devices.asked_at)} needs a {kind} device, and this machine has no usable "
-        f"one: {built}.",
-        why=f"`{_AVAILABLE[kind]}` is False here.{meant}",
-        fix=f"Ask first: `if {_AVAILABLE[kind]}:` around {place_text(devices.asked_at)}.{ours}",
-        where=devices.asked_at or crash.place,
-        evidence={"asked": devices.asked, "usable": "cpu", "line": line_text(crash.place)},
-        confidence=0.97 if first is None else 0.9,
-    )
+        choice = f'"{asked}" if {_AVAILABLE[kind]} else "cpu"'
+        edit = _chosen(place, asked, kind, choice)
+        built = "this torch is built without it" if "not compiled" in crash.message else "none was found"
+        report = re.search(rf"torch\.{kind}(?:\.\w+)+\(", code)
+        if report is not None and edit is None:
+            # torch.cuda.memory_summary() and its like, also where a handler of an error calls them.
+            first = crash.causes[0] if crash.causes and not crash.raised_from else None
+            message = f"`{report[0]})` at {line} needs a {kind} device, and this machine has no usable one: {built}."
+            why, fix = f"`{_AVAILABLE[kind]}` is False here.", f"Ask first: `if {_AVAILABLE[kind]}:` around {line}."
+            if "memory" in report[0]:
+                fix += " On the CPU `torch_debugger.memory.snapshot()` tells whose memory it is."
+            if first is not None:
+                why += f" It was called while {first.kind} was handled: that error came first."
+                confidence = 0.9
+        else:
+            message = f"{line} asks for {asked}, but this machine has no usable {kind} device: {built}."
+            why = f"`{_AVAILABLE[kind]}` is False here, so tensors and models can only be on the CPU."
+            told = f"write `{edit.after}`" if edit else f"choose the device with `{choice}`"
+            fix = f"At {line} {told}, which works on both kinds of machine."
+    elif index and asked not in same:
+        edit = line_edit(place, code.replace(asked, same[-1])) if code.count(asked) == 1 else None
+        count = f"{len(same)} CUDA device{'s' if len(same) > 1 else ''}"
+        message = f"{line} asks for {asked}, but this process sees {count}: {', '.join(same)}."
+        why = "Devices are counted from 0, and among those that CUDA_VISIBLE_DEVICES leaves visible."
+        fix = f"At {line} {f'write `{edit.after}`' if edit else f'use `{same[-1]}`'}."
+    else:
+        return None
+    usable = ", ".join(same) or "cpu"
+    evidence: dict[str, float | str] = {"asked": asked, "usable": usable, "line": line_text(crash.place)}
+    return Blame(message, why, fix, place or crash.place, evidence, confidence, edit)
 
 
 def _chosen(place: Place, asked: str, kind: str, choice: str) -> Edit | None:
@@ -273,23 +256,6 @@ def _chosen(place: Place, asked: str, kind: str, choice: str) -> Edit | None:
     if len(called) == 1 and not quoted:
         return line_edit(place, code.replace(called[0], f".to({choice})"))
     return None
-
-
-def _too_high(crash: CrashFact, devices: DeviceEvidence, same: list[str]) -> Blame:
-    last = same[-1]
-    code = devices.asked_at.code or ""
-    edit = line_edit(devices.asked_at, code.replace(devices.asked, last)) if code.count(devices.asked) == 1 else None
-    count = f"{len(same)} CUDA device{'s' if len(same) > 1 else ''}"
-    told = f"write `{edit.after}`" if edit else f"use `{last}`"
-    return Blame(
-        message=f"{place_text(devices.asked_at)} asks for {devices.asked}, but this process sees {count}: "
-        f"{', '.join(same)}.",
-        why="Devices are counted from 0, and among those that CUDA_VISIBLE_DEVICES leaves visible.",
-        fix=f"At {place_text(devices.asked_at)} {told}.",
-        where=devices.asked_at or crash.place,
-        evidence={"asked": devices.asked, "usable": ", ".join(same), "line": line_text(crash.place)},
-        edit=edit,
-    )
 
 
 def _unknown_word(crash: CrashFact, devices: DeviceEvidence) -> Blame | None:
@@ -327,20 +293,16 @@ def explain_host_copy(crash: CrashFact) -> Blame | None:
     name = met[0].tensor.name if len(met) == 1 and met[0].role != "nameless" else ""
     whole = statement_of(frame, crash.place.module).whole
     tracked = bool(met) and met[0].tensor.requires_grad
-    after = _copied(whole, name, tracked)
-    edit = line_edit(whole, after)
-    copy = ".detach().cpu()" if tracked else ".cpu()"
-    written = (
-        f"At {place_text(crash.place)} write `{edit.after}`."
-        if edit
-        else (f"Copy it to the CPU first: `{name or 'x'}{copy}`.")
-    )
+    edit = line_edit(whole, _copied(whole, name, tracked))
+    fix = f"Copy it to the CPU first: `{name or 'x'}{'.detach().cpu()' if tracked else '.cpu()'}`."
+    if edit is not None:
+        fix = f"At {place_text(crash.place)} write `{edit.after}`."
     return Blame(
         message=f"{f'`{name}`' if name else 'A tensor'} at {place_text(crash.place)} is on {told[1]}, and "
         "numpy reads only the CPU's memory.",
         why="A numpy array shares memory with its tensor, so the tensor must be on the CPU; torch does not "
         "copy it there by itself.",
-        fix=written,
+        fix=fix,
         evidence={"device": told[1], "line": line_text(crash.place)},
         confidence=0.97 if met else 0.85,
         edit=edit,
@@ -358,11 +320,7 @@ def _copied(place: Place, name: str, tracked: bool) -> str | None:
     if len(spots) != 1:
         return None
     already = "detach" in ast.unparse(spots[0])
-    text = ".detach().cpu()" if tracked and not already else ".cpu()"
-    lines = code.split("\n")
-    row, column = (spots[0].end_lineno or 1) - 1, spots[0].end_col_offset or 0
-    lines[row] = lines[row][:column] + text + lines[row][column:]
-    return "\n".join(lines)
+    return _inserted(code, spots[0], ".detach().cpu()" if tracked and not already else ".cpu()")
 
 
 class DeviceMismatch(CrashCheck):
@@ -395,66 +353,43 @@ class DeviceMismatch(CrashCheck):
 def explain_location(crash: CrashFact) -> Blame | None:
     evidence, frame = crash.evidence.checkpoints, user_frame(crash)
     location = evidence.location if evidence is not None else None
-    if location is None or frame is None or not _is_absent(location):
+    if location is None or frame is None:
         return None
-    statement = statement_of(frame, None)
-    change = _change(statement, "cpu" if not location.available else f"{_kind(location)}:0")
+    kind, _, number = location.location.partition(":")
+    if kind == "cpu" or (location.available and not (number.isdigit() and int(number) >= location.available)):
+        return None
+    last = location.available - 1
+    here = f"there is only `{kind}:0` here" if not last else f"there are only `{kind}:0` to `{kind}:{last}` here"
+    if not location.available:
+        here = f"torch finds no {kind.upper() if kind in _KINDS else kind} device here"
+    told = f"The checkpoint's tensors were saved on `{location.location}`"
+    why = "A file remembers the device of each tensor, and torch.load puts it back there unless it is told otherwise."
+    if location.asked_itself:
+        told = f"torch.load was told to put the tensors on `{location.location}`"
+        why = "map_location decides where every tensor of the file goes, whatever device it was saved from."
+    # map_location in the user's call: replaced where one is written, else added.
+    statement, device = statement_of(frame, None), f"{kind}:0" if location.available else "cpu"
+    call = statement.call(["torch.load", "load"])
+    text, edit = f'pass `map_location="{device}"` to torch.load', None
+    if call is not None:
+        written = argument_of(call, 1, "map_location")
+        changed = written.replaced(f'"{device}"') if written else with_argument(call, f'map_location="{device}"')
+        text = f"write `{one_line(changed)}` instead of `{one_line(call)}` at {place_text(statement.line)}"
+        edit = rewritten(statement.whole, call, changed)
     return Blame(
-        message=f"{_told(location)}, but {_here(location)}.",
-        why=_why(location),
-        fix=f"Say where the tensors go: {change.text}.",
-        where=change.where,
+        message=f"{told}, but {here}.",
+        why=why,
+        fix=f"Say where the tensors go: {text}.",
+        where=statement.line,
         evidence={
             "location": location.location,
             "map_location": location.asked or "none given",
-            "devices here": f"{location.available} of {_kind(location)}",
+            "devices here": f"{location.available} of {kind}",
             "line": line_text(statement.line),
         },
         confidence=0.98,
-        edit=change.edit,
+        edit=edit,
     )
-
-
-def _kind(location: StorageLocation) -> str:
-    return location.location.partition(":")[0]
-
-
-def _is_absent(location: StorageLocation) -> bool:
-    if _kind(location) == "cpu":
-        return False
-    number = location.location.partition(":")[2]
-    return not location.available or (number.isdigit() and int(number) >= location.available)
-
-
-def _told(location: StorageLocation) -> str:
-    if location.asked_itself:
-        return f"torch.load was told to put the tensors on `{location.location}`"
-    return f"The checkpoint's tensors were saved on `{location.location}`"
-
-
-def _here(location: StorageLocation) -> str:
-    kind = _kind(location)
-    if not location.available:
-        return f"torch finds no {kind.upper() if kind in ('cuda', 'mps', 'xpu') else kind} device here"
-    last = location.available - 1
-    return f"there is only `{kind}:0` here" if not last else f"there are only `{kind}:0` to `{kind}:{last}` here"
-
-
-def _why(location: StorageLocation) -> str:
-    if location.asked_itself:
-        return "map_location decides where every tensor of the file goes, whatever device it was saved from."
-    return "A file remembers the device of each tensor, and torch.load puts it back there unless it is told otherwise."
-
-
-def _change(statement: Statement, device: str) -> Change:
-    """map_location in the user's call: replaced where one is written, else added."""
-    call = statement.call(["torch.load", "load"])
-    if call is None:
-        return Change(f'pass `map_location="{device}"` to torch.load', None, statement.line)
-    written = argument_of(call, 1, "map_location")
-    changed = written.replaced(f'"{device}"') if written else with_argument(call, f'map_location="{device}"')
-    text = f"write `{one_line(changed)}` instead of `{one_line(call)}` at {place_text(statement.line)}"
-    return Change(text, rewritten(statement.whole, call, changed), statement.line)
 
 
 class CheckpointDevice(CrashCheck):
@@ -486,7 +421,19 @@ def moved_in(place: Place, names: list[str], device: str) -> Edit | None:
     """loss = criterion(out, y) -> loss = criterion(out, y.to(device)), where each name stands there once."""
     code = place.code or ""
     for name in names:
-        spots = _operands(code, name)
+        # Where an expression of this name is handed on as it is; not the x of x.shape, nor what is assigned.
+        tree = parse_statement(code) if code.isascii() else None
+        nodes = list(ast.walk(tree)) if tree is not None else []
+        bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
+        stored = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)]
+        written = {id(part) for node in stored for part in ast.walk(node)}
+        spots = [
+            node
+            for node in nodes
+            if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
+            and ast.unparse(node) == name
+            and id(node) not in bases | written
+        ]
         if len(spots) != 1:
             return None
         code = _inserted(code, spots[0], f".to({device})")
@@ -499,7 +446,7 @@ def moved_value(place: Place, device: str) -> Edit | None:
     tree = parse_statement(code)
     statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
     value = statement.value if isinstance(statement, ast.Assign) else None
-    if not isinstance(value, ast.Call) or _is_moved(value):
+    if not isinstance(value, ast.Call) or (isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES):
         return None
     return line_edit(place, _inserted(code, value, f".to({device})"))
 
@@ -513,26 +460,6 @@ def line_edit(place: Place, code: str | None) -> Edit | None:
     if len(changed) != 1:
         return None
     return Edit(place.file, place.line + changed[0], old[changed[0]], new[changed[0]])
-
-
-def _is_moved(call: ast.Call) -> bool:
-    return isinstance(call.func, ast.Attribute) and call.func.attr in _MOVES
-
-
-def _operands(code: str, name: str) -> list[ast.expr]:
-    """Where an expression of this name is handed on as it is; not the x of x.shape, nor what is assigned."""
-    tree = parse_statement(code) if code.isascii() else None
-    nodes = list(ast.walk(tree)) if tree is not None else []
-    bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
-    stored = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)]
-    written = {id(part) for node in stored for part in ast.walk(node)}
-    return [
-        node
-        for node in nodes
-        if isinstance(node, ast.Name | ast.Attribute | ast.Subscript)
-        and ast.unparse(node) == name
-        and id(node) not in bases | written
-    ]
 
 
 def _inserted(code: str, node: ast.expr, text: str) -> str:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import math
 import re
-from collections.abc import Sequence
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.devices import raised_by_the_user
@@ -21,9 +20,17 @@ from torch_debugger.checks.crashes.explanation import (
 )
 from torch_debugger.checks.crashes.indices import allowed_text, counts_from_one, index_evidence, offenders_text
 from torch_debugger.checks.crashes.layers_and_losses import Setting
-from torch_debugger.checks.crashes.user_code import Line, broadcast, called, change_operand, parse_expression, rewritten
-from torch_debugger.records import CrashFact, Edit, LocalTensor, MemoryLook, Place
-from torch_debugger.records.crash import CudaEvidence, DeviceLookup, Forecast, KeptTensors, MemoryEvidence
+from torch_debugger.checks.crashes.user_code import (
+    Line,
+    broadcast,
+    called,
+    change_operand,
+    parse_expression,
+    rewritten,
+    two_tensors,
+)
+from torch_debugger.records import CrashFact, Edit, LocalTensor, Place
+from torch_debugger.records.crash import CudaEvidence, Forecast, KeptTensors, MemoryEvidence
 from torch_debugger.records.performance import ACTIVATIONS
 from torch_debugger.records.units import bytes_text
 
@@ -38,27 +45,43 @@ def explain_device_memory(crash: CrashFact) -> Blame | None:
         return None
     hoard = next((kept for kept in memory.kept if _is_hoard(kept, memory)), None)
     others = memory.total_bytes - memory.free_bytes - memory.reserved_bytes
+    cached = memory.reserved_bytes - memory.allocated_bytes
+    told, where, edit, confidence = "", crash.place, None, 0.9
     if hoard is not None:
-        return _blame(crash, memory, _of_hoard(hoard), *_let_go(hoard), 0.95)
-    if others > memory.total_bytes / 2:
+        graph = f", with the graphs of earlier steps {bytes_text(hoard.size_bytes + hoard.graph_bytes)}"
+        several = f"{hoard.count} tensors" if hoard.count > 1 else "a tensor"
+        told = f"; `{hoard.name}` keeps {several} of {bytes_text(hoard.size_bytes)}{graph if hoard.graph_bytes else ''}"
+        fix, edit = _let_go(hoard)
+        where, confidence = hoard.place, 0.95
+    elif others > memory.total_bytes / 2:
         told = f"; {bytes_text(others)} of it belongs to other programs"
         fix = "End the other programs on this device (`nvidia-smi` lists them), or choose another device."
-        return _blame(crash, memory, told, fix, crash.place, None, 0.9)
-    if memory.reserved_bytes - memory.allocated_bytes > memory.asked_bytes:
-        return _blame(crash, memory, _of_pieces(memory), _whole_pieces(memory), crash.place, None, 0.9)
-    return _blame(crash, memory, "", _what_fits(memory), crash.place, None, 0.95)
-
-
-def _blame(
-    crash: CrashFact, memory: MemoryEvidence, told: str, fix: str, where: Place, edit: Edit | None, confidence: float
-) -> Blame:
+    elif cached > memory.asked_bytes:
+        told = f" and kept {bytes_text(cached)} in pieces too small for it"
+        fix = (
+            "Set the environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` before torch is "
+            "imported, so that the allocator can join its pieces; batches of one size keep it from making them."
+        )
+    else:
+        fix, confidence = _what_fits(memory), 0.95
+    evidence: dict[str, float | str] = {
+        "asked": bytes_text(memory.asked_bytes),
+        "free": bytes_text(memory.free_bytes),
+        "in use by torch": bytes_text(memory.allocated_bytes),
+        "cached by torch": bytes_text(cached),
+        "parameters": bytes_text(memory.parameter_bytes),
+        "gradients": bytes_text(memory.gradient_bytes),
+        "optimizer state": bytes_text(memory.optimizer_bytes),
+    }
+    for kept in memory.kept[:3]:
+        evidence[kept.name] = f"{shape_text(kept.shape)}, {bytes_text(kept.size_bytes + kept.graph_bytes)}"
     return Blame(
         message=f"{place_text(crash.place)} asked for {bytes_text(memory.asked_bytes)} more on {memory.device}, "
         f"which has {bytes_text(memory.total_bytes)}; torch held {bytes_text(memory.allocated_bytes)}{told}.",
-        why=_why(memory),
+        why=_in_use(memory),
         fix=fix,
         where=where if where.file else crash.place,
-        evidence=_evidence(crash, memory),
+        evidence=evidence | {"line": line_text(crash.place)},
         confidence=confidence,
         edit=edit,
     )
@@ -70,38 +93,19 @@ def _is_hoard(kept: KeptTensors, memory: MemoryEvidence) -> bool:
     return size > _MUCH * memory.allocated_bytes and bool(kept.place.file) and (kept.count > 1 or kept.graph_bytes > 0)
 
 
-def _of_hoard(kept: KeptTensors) -> str:
-    graph = f", with the graphs of earlier steps {bytes_text(kept.size_bytes + kept.graph_bytes)}"
-    several = f"{kept.count} tensors" if kept.count > 1 else "a tensor"
-    own = f"`{kept.name}` keeps {several} of {bytes_text(kept.size_bytes)}"
-    return f"; {own}{graph if kept.graph_bytes else ''}"
-
-
-def _let_go(kept: KeptTensors) -> tuple[str, Place, Edit | None]:
+def _let_go(kept: KeptTensors) -> tuple[str, Edit | None]:
     """Append numbers, or copies without a graph on the CPU."""
     single = kept.shape in ((), (1,))
     form = ".item()" if single else ".detach().cpu()"
-    code = kept.place.code or ""
     before, after = f"{kept.added})", f"{kept.added}{form})"
-    if "+=" in code:
+    if "+=" in (kept.place.code or ""):
         before, after = f"+= {kept.added}", f"+= {kept.added}{form}"
     plain = kept.added.replace(".", "").replace("_", "").isalnum() or kept.added.endswith(")")
     edit = rewritten(kept.place, before, after) if kept.added and plain else None
     told = f"write `{edit.after}`" if edit else f"add `{kept.added or 'x'}{form}` to `{kept.name}`"
     reason = "a number" if single else "a copy in the machine's memory"
     instead = "a tensor with its graph" if kept.graph_bytes else "a tensor on the device"
-    return f"At {place_text(kept.place)} {told}: {reason} instead of {instead}.", kept.place, edit
-
-
-def _of_pieces(memory: MemoryEvidence) -> str:
-    return f" and kept {bytes_text(memory.reserved_bytes - memory.allocated_bytes)} in pieces too small for it"
-
-
-def _whole_pieces(memory: MemoryEvidence) -> str:
-    return (
-        "Set the environment variable `PYTORCH_CUDA_ALLOC_CONF=expandable_segments:True` before torch is "
-        "imported, so that the allocator can join its pieces; batches of one size keep it from making them."
-    )
+    return f"At {place_text(kept.place)} {told}: {reason} instead of {instead}.", edit
 
 
 def _what_fits(memory: MemoryEvidence) -> str:
@@ -138,49 +142,26 @@ def _batch_text(forecast: Forecast) -> str:
     )
 
 
-def _why(memory: MemoryEvidence) -> str:
+def _in_use(memory: MemoryEvidence) -> str:
+    """What the memory holds, what a step needs, and what was seen while the training still ran."""
     known = memory.parameter_bytes + memory.gradient_bytes + memory.optimizer_bytes
-    rest = max(0, memory.allocated_bytes - known)
-    parts = [
-        ("parameters", memory.parameter_bytes),
-        ("gradients", memory.gradient_bytes),
-        ("optimizer state", memory.optimizer_bytes),
-        ("activations and other tensors", rest),
-    ]
-    told = ", ".join(f"{name} {bytes_text(size)}" for name, size in parts if size)
-    step = memory.forecast
-    needs = f" A step of `{step.model}` at batch {step.batch} needs {bytes_text(step.peak_bytes)}" if step else ""
-    most = f", most of it saved by {_modules_text(step)}" if step and step.modules else ""
-    return f"In use: {told}.{needs}{most}{'.' if needs else ''}{_of_look(memory.look)}"
-
-
-def _of_look(look: MemoryLook | None) -> str:
-    """What was seen while the training still ran."""
-    size = look.parts.get(ACTIVATIONS, 0) if look is not None else 0
-    if look is None or not size:
-        return ""
-    modules = ", ".join(f"`{part.path}` {bytes_text(part.size_bytes)}" for part in look.modules[:3] if part.path)
-    most = f", most of it for {modules}" if modules else ""
-    return f" Before the backward of step {look.step}, activations took {bytes_text(size)}{most}."
-
-
-def _modules_text(forecast: Forecast) -> str:
-    return ", ".join(f"`{part.path}` {bytes_text(part.size_bytes)}" for part in forecast.modules[:3])
-
-
-def _evidence(crash: CrashFact, memory: MemoryEvidence) -> dict[str, float | str]:
-    evidence: dict[str, float | str] = {
-        "asked": bytes_text(memory.asked_bytes),
-        "free": bytes_text(memory.free_bytes),
-        "in use by torch": bytes_text(memory.allocated_bytes),
-        "cached by torch": bytes_text(memory.reserved_bytes - memory.allocated_bytes),
-        "parameters": bytes_text(memory.parameter_bytes),
-        "gradients": bytes_text(memory.gradient_bytes),
-        "optimizer state": bytes_text(memory.optimizer_bytes),
+    parts = {
+        "parameters": memory.parameter_bytes,
+        "gradients": memory.gradient_bytes,
+        "optimizer state": memory.optimizer_bytes,
+        "activations and other tensors": max(0, memory.allocated_bytes - known),
     }
-    for kept in memory.kept[:3]:
-        evidence[kept.name] = f"{shape_text(kept.shape)}, {bytes_text(kept.size_bytes + kept.graph_bytes)}"
-    return evidence | {"line": line_text(crash.place)}
+    text = f"In use: {', '.join(f'{name} {bytes_text(size)}' for name, size in parts.items() if size)}."
+    step, look = memory.forecast, memory.look
+    if step is not None:
+        modules = ", ".join(f"`{part.path}` {bytes_text(part.size_bytes)}" for part in step.modules[:3])
+        most = f", most of it saved by {modules}" if modules else ""
+        text += f" A step of `{step.model}` at batch {step.batch} needs {bytes_text(step.peak_bytes)}{most}."
+    if look is not None and (size := look.parts.get(ACTIVATIONS, 0)):
+        modules = ", ".join(f"`{part.path}` {bytes_text(part.size_bytes)}" for part in look.modules[:3] if part.path)
+        most = f", most of it for {modules}" if modules else ""
+        text += f" Before the backward of step {look.step}, activations took {bytes_text(size)}{most}."
+    return text
 
 
 # A tensor that the machine has no memory for: which expression makes it, of what, and how large.
@@ -197,11 +178,8 @@ def explain_host_memory(crash: CrashFact) -> Blame | None:
     if memory is None or memory.device != "cpu" or frame is None or raised_by_the_user(crash):
         return None
     line = Line(frame, crash.flow)
-    for node in line.nodes():
-        blame = _broadcast(crash, memory, line, node)
-        if blame is not None:
-            return blame
-    return _sized(crash, memory) or _plain(crash, memory, line)
+    blames = (_broadcast(crash, memory, line, node) for node in line.nodes())
+    return next((blame for blame in blames if blame is not None), None) or _whole_tensor(crash, memory, line)
 
 
 def _broadcast(crash: CrashFact, memory: MemoryEvidence, line: Line, node: ast.expr) -> Blame | None:
@@ -212,13 +190,21 @@ def _broadcast(crash: CrashFact, memory: MemoryEvidence, line: Line, node: ast.e
         return None
     first, second = pair
     met = f"`{first.name}` {shape_text(first.shape)} with `{second.name}` {shape_text(second.shape)}"
-    change, edit = _squeezed(crash, line, node, first, second)
+    # [N, 1] with [N] is a slip, and has its edit; all pairs on purpose are made in parts.
+    long, flat = (first, second) if len(first.shape) > len(second.shape) else (second, first)
+    edit, fix = None, (
+        "If each row was meant to meet only its own, give both the same shape. If all pairs are meant, "
+        "work on a few rows at a time, so that only a part of them is in memory."
+    )  # fmt: skip
+    if long.shape == (*flat.shape, 1):
+        told, edit = change_operand(crash, line, node, flat.name, f"{flat.name}.unsqueeze(-1)")
+        fix = f"Give both the same shape: write `{told}`, which makes `{flat.name}` {shape_text(long.shape)} too."
     return Blame(
         message=f"{place_text(crash.place)} makes a tensor {shape_text(shape)} of "
         f"{bytes_text(memory.asked_bytes)}: it combines {met}.",
         why="Sizes of 1 are repeated until the shapes agree, so every row meets every row; the machine has "
         "less memory than that.",
-        fix=change,
+        fix=fix,
         evidence=_host_evidence(memory, crash)
         | {first.name: shape_text(first.shape), second.name: shape_text(second.shape)},
         edit=edit,
@@ -227,100 +213,49 @@ def _broadcast(crash: CrashFact, memory: MemoryEvidence, line: Line, node: ast.e
 
 def _pair(crash: CrashFact, line: Line, node: ast.expr) -> tuple[LocalTensor, LocalTensor] | None:
     operands: list[ast.expr] = []
+    layer = crash.layer
     if isinstance(node, ast.BinOp):
         operands = [node.left, node.right]
     elif isinstance(node, ast.Compare) and len(node.comparators) == 1:
         operands = [node.left, node.comparators[0]]
     elif called(node)[0] in _LOSSES:
         operands = called(node)[1]
-    elif _is_loss_layer(crash) and crash.layer is not None and isinstance(node, ast.Call):
-        return crash.layer.inputs[0], crash.layer.inputs[1]
-    tensors = [tensor for operand in operands if (tensor := line.tensor(operand)) is not None]
-    return (tensors[0], tensors[1]) if len(operands) == len(tensors) == 2 else None
+    elif layer is not None and layer.kind in _LOSSES and len(layer.inputs) == 2 and isinstance(node, ast.Call):
+        return layer.inputs[0], layer.inputs[1]
+    return two_tensors(line, operands)
 
 
-def _is_loss_layer(crash: CrashFact) -> bool:
-    layer = crash.layer
-    return layer is not None and layer.kind in _LOSSES and len(layer.inputs) == 2
-
-
-def _squeezed(
-    crash: CrashFact, line: Line, node: ast.expr, first: LocalTensor, second: LocalTensor
-) -> tuple[str, Edit | None]:
-    """[N, 1] with [N] is a slip, and has its edit; all pairs on purpose are made in parts."""
-    long, flat = (first, second) if len(first.shape) > len(second.shape) else (second, first)
-    if long.shape != (*flat.shape, 1):
-        return (
-            "If each row was meant to meet only its own, give both the same shape. If all pairs are meant, "
-            "work on a few rows at a time, so that only a part of them is in memory.",
-            None,
-        )
-    form = f"{flat.name}.unsqueeze(-1)"
-    told, edit = change_operand(crash, line, node, flat.name, form)
-    return f"Give both the same shape: write `{told}`, which makes `{flat.name}` {shape_text(long.shape)} too.", edit
-
-
-def _sized(crash: CrashFact, memory: MemoryEvidence) -> Blame | None:
-    """A call that names the sizes itself: a constructor of a layer, torch.zeros(...)."""
-    call, sizes = memory.sized_by, memory.sizes
-    if not call:
-        return None
+def _whole_tensor(crash: CrashFact, memory: MemoryEvidence, line: Line) -> Blame:
+    """A call that names the sizes itself, as torch.zeros(...) does; or a line of which only the operands are known."""
+    call, sizes, at, size = memory.sized_by, memory.sizes, place_text(crash.place), bytes_text(memory.asked_bytes)
     node = parse_expression(call)
     name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-    if sizes:
-        told = f"{place_text(crash.place)} makes a tensor {shape_text(sizes)} of {bytes_text(memory.asked_bytes)}"
-        return _host_blame(crash, memory, f"{told}: `{call}`.", _advice(call, sizes), 0.97)
-    if name not in _FACTORIES:
-        return None
-    told = f"`{call}` at {place_text(crash.place)} makes a tensor of {bytes_text(memory.asked_bytes)}"
-    return _host_blame(crash, memory, f"{told}{_values(crash, call)}.", _advice(call), 0.95)
-
-
-def _values(crash: CrashFact, call: str) -> str:
-    """: capacity is 10000000"""
-    frame, node = user_frame(crash), parse_expression(call)
-    names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} if node is not None else set()
-    held = {value.name: value.text for value in frame.values if value.kind == "int"} if frame is not None else {}
-    told = [f"`{name}` is {held[name]}" for name in sorted(names & set(held))]
-    return f"; {' and '.join(told)}" if told else ""
-
-
-def _advice(call: str, sizes: Sequence[int] = ()) -> str:
-    node = parse_expression(call)
-    name = ast.unparse(node.func).rpartition(".")[2] if isinstance(node, ast.Call) else ""
-    product = isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)
-    if name in _EVERY_PAIR or product:
-        return "Work on a few rows at a time (`x.split(1024)`), and keep of each part only what you need."
-    if name == "one_hot":
-        return "Look the rows up with `nn.Embedding` instead: it takes the numbers themselves."
-    if name == "Linear" and sizes:
-        return f"Use fewer features in between: `nn.Linear({sizes[1]}, 512)` has {sizes[1] * 512:,} weights."
-    return "Make the sizes smaller, or keep on disk (`numpy.memmap`) what need not be in memory at once."
-
-
-def _plain(crash: CrashFact, memory: MemoryEvidence, line: Line) -> Blame:
-    """The operands of the line are known, what it makes of them is not."""
-    parts = [part for node in line.nodes() for part in ast.walk(node)]
-    tensors = [tensor for part in parts if (tensor := _held(line, part)) is not None]
-    named = {tensor.name: shape_text(tensor.shape) for tensor in tensors[:4]}
-    of = f" from {' and '.join(f'`{name}` {shape}' for name, shape in named.items())}" if named else ""
-    expression, size = memory.sized_by or crash.place.code, bytes_text(memory.asked_bytes)
-    told = f"`{expression}` at {place_text(crash.place)} makes a tensor of {size}{of}."
-    return _host_blame(crash, memory, told, _advice(memory.sized_by), 0.85)
-
-
-def _held(line: Line, part: ast.AST) -> LocalTensor | None:
-    return line.tensor(part) if isinstance(part, ast.Name | ast.Attribute) else None
-
-
-def _host_blame(crash: CrashFact, memory: MemoryEvidence, message: str, fix: str, confidence: float) -> Blame:
-    return Blame(
-        message=message,
-        why="A tensor lies in memory as a whole, and the machine has less than that.",
-        fix=fix,
-        evidence=_host_evidence(memory, crash),
-        confidence=confidence,
-    )
+    if call and sizes:
+        message, confidence = f"{at} makes a tensor {shape_text(sizes)} of {size}: `{call}`.", 0.97
+    elif call and name in _FACTORIES:
+        frame = user_frame(crash)
+        names = {part.id for part in ast.walk(node) if isinstance(part, ast.Name)} if node is not None else set()
+        held = {value.name: value.text for value in frame.values if value.kind == "int"} if frame is not None else {}
+        known = [f"`{name}` is {held[name]}" for name in sorted(names & set(held))]
+        values = f"; {' and '.join(known)}" if known else ""
+        message, confidence = f"`{call}` at {at} makes a tensor of {size}{values}.", 0.95
+    else:
+        parts = [part for node in line.nodes() for part in ast.walk(node) if isinstance(part, ast.Name | ast.Attribute)]
+        tensors = [tensor for part in parts if (tensor := line.tensor(part)) is not None]
+        named = {tensor.name: shape_text(tensor.shape) for tensor in tensors[:4]}
+        of = f" from {' and '.join(f'`{name}` {shape}' for name, shape in named.items())}" if named else ""
+        message, confidence = f"`{call or crash.place.code}` at {at} makes a tensor of {size}{of}.", 0.85
+        sizes = ()
+    if name in _EVERY_PAIR or (isinstance(node, ast.BinOp) and isinstance(node.op, ast.MatMult)):
+        fix = "Work on a few rows at a time (`x.split(1024)`), and keep of each part only what you need."
+    elif name == "one_hot":
+        fix = "Look the rows up with `nn.Embedding` instead: it takes the numbers themselves."
+    elif name == "Linear" and sizes:
+        fix = f"Use fewer features in between: `nn.Linear({sizes[1]}, 512)` has {sizes[1] * 512:,} weights."
+    else:
+        fix = "Make the sizes smaller, or keep on disk (`numpy.memmap`) what need not be in memory at once."
+    why = "A tensor lies in memory as a whole, and the machine has less than that."
+    return Blame(message, why, fix, evidence=_host_evidence(memory, crash), confidence=confidence)
 
 
 def _host_evidence(memory: MemoryEvidence, crash: CrashFact) -> dict[str, float | str]:
@@ -375,80 +310,43 @@ def explain_lookup(crash: CrashFact, cuda: CudaEvidence, confidence: float) -> B
     if not cuda.lookups:
         return None
     lookup = cuda.lookups[0]
-    rivals = [other for other in cuda.lookups if other.age == lookup.age]
-    sure = confidence if len(rivals) == 1 else 0.7
-    if lookup.found.operation == "embedding":
-        return _table(crash, lookup, sure)
-    return _labels(crash, lookup, sure)
-
-
-def _source(lookup: DeviceLookup) -> str:
-    """`batch[0]` of the last batch"""
-    name = f"`{lookup.found.indices.name}`"
-    if lookup.age < 0:
-        return name
-    return f"{name} of the last batch" if lookup.age == 0 else f"{name} of {lookup.age + 1} batches ago"
-
-
-def _out_of_range(lookup: DeviceLookup) -> str:
-    """holds 3 values out of range: 1000 at row 2, column 3; ..."""
-    found = lookup.found
-    many = f"{found.count} values" if found.count > 1 else "a value"
-    return f"{_source(lookup)} holds {many} out of range: {offenders_text(found)}"
-
-
-def _table(crash: CrashFact, lookup: DeviceLookup, confidence: float) -> Blame:
-    found, layer = lookup.found, lookup.layer
-    named = layer_name(layer) if layer is not None else "an embedding"
-    setting = Setting(layer, "num_embeddings", 0, found.highest + 1) if layer is not None else None
-    negative = found.lowest < 0
-    fix = f"Keep the indices in {allowed_text(found)}: give negative ones a row of their own before the lookup."
-    if setting is not None and not negative:
-        fix = setting.fix(f", or keep the indices in {allowed_text(found)}")
-    return Blame(
-        message=f"{named[0].upper()}{named[1:]} has rows {allowed_text(found)}, but {_out_of_range(lookup)}.",
-        why=f"The GPU stops at an index without a row. {_LATE}; it showed at {place_text(crash.place)}.",
-        fix=fix,
-        where=_where(lookup, crash),
-        evidence=_lookup_evidence(crash, lookup),
-        confidence=confidence,
-        edit=setting.edit() if setting is not None and not negative else None,
-    )
-
-
-def _labels(crash: CrashFact, lookup: DeviceLookup, confidence: float) -> Blame:
-    found, layer = lookup.found, lookup.layer
-    allowed = allowed_text(found)
-    scores = f"{layer_name(layer)} gives" if layer is not None else "The loss was given"
-    setting = Setting(layer, "out_features", 1, found.highest + 1) if layer is not None else None
-    edit = None
-    if counts_from_one(found):
-        fix = f"Count the labels from 0: subtract 1 from `{found.indices.name}` before the loss."
-    elif found.lowest < 0 or setting is None:
-        fix = f"Keep the labels in {allowed}, or name the one that does not count: `ignore_index`."
+    found, layer, edit = lookup.found, lookup.layer, None
+    place = target_place(layer) if layer is not None else Place()
+    where = place if place.file else crash.place
+    allowed, wanted = allowed_text(found), found.highest + 1
+    if found.operation == "embedding":
+        named = layer_name(layer) if layer is not None else "an embedding"
+        setting = Setting(layer, "num_embeddings", 0, wanted) if layer is not None else None
+        has, why = f"has rows {allowed}", "The GPU stops at an index without a row."
+        fix = f"Keep the indices in {allowed}: give negative ones a row of their own before the lookup."
+        if setting is not None and found.lowest >= 0:
+            fix, edit = setting.fix(f", or keep the indices in {allowed}"), setting.edit()
     else:
-        fix, edit = setting.fix(f", or keep the labels in {allowed}"), setting.edit()
+        named = f"{layer_name(layer)} gives" if layer is not None else "The loss was given"
+        setting = Setting(layer, "out_features", 1, wanted) if layer is not None else None
+        has, why = f"{found.size} scores, for labels {allowed}", "Each label chooses one of the scores."
+        if counts_from_one(found):
+            fix = f"Count the labels from 0: subtract 1 from `{found.indices.name}` before the loss."
+        elif found.lowest < 0 or setting is None:
+            fix = f"Keep the labels in {allowed}, or name the one that does not count: `ignore_index`."
+        else:
+            fix, edit = setting.fix(f", or keep the labels in {allowed}"), setting.edit()
+        where = where if edit is not None else crash.place
+    age = {-1: "", 0: " of the last batch"}.get(max(lookup.age, -1), f" of {lookup.age + 1} batches ago")
+    many = f"{found.count} values" if found.count > 1 else "a value"
+    told = index_evidence(found)
+    own = layer_evidence(layer, **told) if layer is not None else told
+    rivals = [other for other in cuda.lookups if other.age == lookup.age]
     return Blame(
-        message=f"{scores[0].upper()}{scores[1:]} {found.size} scores, for labels {allowed}, but "
-        f"{_out_of_range(lookup)}.",
-        why=f"Each label chooses one of the scores. {_LATE}; it showed at {place_text(crash.place)}.",
+        message=f"{named[0].upper()}{named[1:]} {has}, but `{found.indices.name}`{age} holds {many} out of range: "
+        f"{offenders_text(found)}.",
+        why=f"{why} {_LATE}; it showed at {place_text(crash.place)}.",
         fix=fix,
-        where=_where(lookup, crash) if edit is not None else crash.place,
-        evidence=_lookup_evidence(crash, lookup),
-        confidence=confidence,
+        where=where,
+        evidence=own | {"line": line_text(crash.place)},
+        confidence=confidence if len(rivals) == 1 else 0.7,
         edit=edit,
     )
-
-
-def _where(lookup: DeviceLookup, crash: CrashFact) -> Place:
-    place = target_place(lookup.layer) if lookup.layer is not None else Place()
-    return place if place.file else crash.place
-
-
-def _lookup_evidence(crash: CrashFact, lookup: DeviceLookup) -> dict[str, float | str]:
-    told = index_evidence(lookup.found)
-    own = layer_evidence(lookup.layer, **told) if lookup.layer is not None else told
-    return own | {"line": line_text(crash.place)}
 
 
 def _unread(crash: CrashFact, cuda: CudaEvidence) -> Blame:
@@ -504,38 +402,30 @@ def explain_cuda_error(crash: CrashFact) -> Blame | None:
     if cuda is None or cuda.kind not in ("address", "launch", "library", "image") or raised_by_the_user(crash):
         return None
     if cuda.kind == "image":
-        return _other_device(crash, cuda)
+        if not cuda.capability or cuda.capability in cuda.architectures:
+            return None
+        built = ", ".join(cuda.architectures) or "no GPU"
+        return Blame(
+            message=f"This torch has no kernels for {cuda.name} ({cuda.capability}): it was built for {built}.",
+            why="A build holds kernels for a list of architectures only; a device that is older or newer than all "
+            "of them cannot run it.",
+            fix="Install a build of torch whose list includes the device: choose another CUDA version at "
+            "pytorch.org/get-started, or the nightly build for a new device.",
+            evidence=_told(crash, cuda, device=f"{cuda.name} {cuda.capability}", built=built),
+        )
     short = cuda.kind == "library" and cuda.alive and cuda.free_bytes < _LITTLE
     if short and cuda.told.endswith(_STARTS):
-        return _no_memory(crash, cuda)
+        return Blame(
+            message=f"{cuda.told} at {place_text(crash.place)} is an out-of-memory error: "
+            f"{bytes_text(cuda.free_bytes)} of the device's {bytes_text(cuda.total_bytes)} are free.",
+            why="The library makes a workspace of its own beside torch's memory, and there was no room for it; it "
+            "does not say so.",
+            fix="Use a smaller batch, end other programs on the device, or leave the library room: "
+            "`torch.cuda.set_per_process_memory_fraction(0.95)` at the start.",
+            evidence=_told(crash, cuda, free=bytes_text(cuda.free_bytes), total=bytes_text(cuda.total_bytes)),
+            confidence=0.9,
+        )
     return explain_lookup(crash, cuda, 0.85) or _unknown(crash, cuda)
-
-
-def _no_memory(crash: CrashFact, cuda: CudaEvidence) -> Blame:
-    return Blame(
-        message=f"{cuda.told} at {place_text(crash.place)} is an out-of-memory error: "
-        f"{bytes_text(cuda.free_bytes)} of the device's {bytes_text(cuda.total_bytes)} are free.",
-        why="The library makes a workspace of its own beside torch's memory, and there was no room for it; it "
-        "does not say so.",
-        fix="Use a smaller batch, end other programs on the device, or leave the library room: "
-        "`torch.cuda.set_per_process_memory_fraction(0.95)` at the start.",
-        evidence=_told(crash, cuda, free=bytes_text(cuda.free_bytes), total=bytes_text(cuda.total_bytes)),
-        confidence=0.9,
-    )
-
-
-def _other_device(crash: CrashFact, cuda: CudaEvidence) -> Blame | None:
-    if not cuda.capability or cuda.capability in cuda.architectures:
-        return None
-    built = ", ".join(cuda.architectures) or "no GPU"
-    return Blame(
-        message=f"This torch has no kernels for {cuda.name} ({cuda.capability}): it was built for {built}.",
-        why="A build holds kernels for a list of architectures only; a device that is older or newer than all "
-        "of them cannot run it.",
-        fix="Install a build of torch whose list includes the device: choose another CUDA version at "
-        "pytorch.org/get-started, or the nightly build for a new device.",
-        evidence=_told(crash, cuda, device=f"{cuda.name} {cuda.capability}", built=built),
-    )
 
 
 def _unknown(crash: CrashFact, cuda: CudaEvidence) -> Blame:
