@@ -74,7 +74,24 @@ def _where(cut: GraphCut) -> str:
 def _fix(cut: GraphCut) -> tuple[str, Edit | None]:
     line, code = place_text(cut.place), cut.place.code or ""
     if cut.reason in ("detach", "data", "item", "tensor", "numpy"):
-        return _uncut(cut)
+        line, code = place_text(cut.place), cut.place.code or ""
+        whole = _as_written(cut, code)
+        if whole and cut.reason == "tensor" and "stack" in _instead(cut):
+            return f"Keep the graph: write `{_instead(cut)}` instead of `{whole}` at {line}.", rewritten(
+                cut.place, whole, _instead(cut)
+            )
+        stays_numpy = cut.reason == "numpy" and not cut.text.startswith("torch.")  # what follows computes with numpy
+        if whole and cut.inner and not stays_numpy:
+            return f"Keep the graph: write `{cut.inner}` instead of `{whole}` at {line}.", rewritten(
+                cut.place, whole, cut.inner
+            )
+        plain = re.sub(r"\.detach\(\)|\.data\b", "", code)
+        if not cut.text and plain != code and cut.reason in ("detach", "data"):
+            kept, _, value = plain.partition(" = ")
+            if kept == value:
+                return f"Keep the graph: drop `{code}` at {line}.", rewritten(cut.place, code, "")
+            return f"Keep the graph: write `{plain}` at {line}.", rewritten(cut.place, code, plain)
+        return f"Keep to torch operations at {line}, and take numbers out only for printing.", None
     if cut.reason == "grad":
         kept = with_argument(_as_written(cut, code) or cut.text, "create_graph=True")
         return f"Keep the graph: write `{kept}` at {line}.", rewritten(cut.place, _as_written(cut, code), kept)
@@ -92,7 +109,13 @@ def _fix(cut: GraphCut) -> tuple[str, Edit | None]:
             None,
         )
     if cut.reason == "constant":
-        return _trained(cut)
+        code, line = cut.place.code or "", place_text(cut.place)
+        name = cut.text.partition("(")[0].rpartition(".")[2]
+        calls = [call for call in calls_of(code, name) if one_line(call) == one_line(cut.text) or call == cut.text]
+        if len(calls) != 1 or "requires_grad" in calls[0]:
+            return f"Make `{cut.inner}` with `requires_grad=True` at {line}.", None
+        asked = with_argument(calls[0], "requires_grad=True")
+        return f"Ask for its gradient: write `{asked}` at {line}.", rewritten(cut.place, calls[0], asked)
     at = f" behind {place_text(cut.place)}" if cut.place.file else ""
     return (
         f"Leave the part that is trained unfrozen: set `requires_grad_(True)` on it{at}, such as on the last "
@@ -110,27 +133,6 @@ def _soft(cut: GraphCut) -> str:
     return "Compute the loss from the scores or probabilities themselves. "
 
 
-def _uncut(cut: GraphCut) -> tuple[str, Edit | None]:
-    line, code = place_text(cut.place), cut.place.code or ""
-    whole = _as_written(cut, code)
-    if whole and cut.reason == "tensor" and "stack" in _instead(cut):
-        return f"Keep the graph: write `{_instead(cut)}` instead of `{whole}` at {line}.", rewritten(
-            cut.place, whole, _instead(cut)
-        )
-    stays_numpy = cut.reason == "numpy" and not cut.text.startswith("torch.")  # what follows computes with numpy
-    if whole and cut.inner and not stays_numpy:
-        return f"Keep the graph: write `{cut.inner}` instead of `{whole}` at {line}.", rewritten(
-            cut.place, whole, cut.inner
-        )
-    plain = re.sub(r"\.detach\(\)|\.data\b", "", code)
-    if not cut.text and plain != code and cut.reason in ("detach", "data"):
-        kept, _, value = plain.partition(" = ")
-        if kept == value:
-            return f"Keep the graph: drop `{code}` at {line}.", rewritten(cut.place, code, "")
-        return f"Keep the graph: write `{plain}` at {line}.", rewritten(cut.place, code, plain)
-    return f"Keep to torch operations at {line}, and take numbers out only for printing.", None
-
-
 def _instead(cut: GraphCut) -> str:
     """A list of tensors is stacked: torch.stack(losses) for torch.tensor(losses)"""
     return f"torch.stack({cut.inner})" if cut.parts else cut.inner
@@ -138,16 +140,6 @@ def _instead(cut: GraphCut) -> str:
 
 def _as_written(cut: GraphCut, code: str) -> str:
     return cut.text if cut.text and code.count(cut.text) == 1 else ""
-
-
-def _trained(cut: GraphCut) -> tuple[str, Edit | None]:
-    code, line = cut.place.code or "", place_text(cut.place)
-    name = cut.text.partition("(")[0].rpartition(".")[2]
-    calls = [call for call in calls_of(code, name) if one_line(call) == one_line(cut.text) or call == cut.text]
-    if len(calls) != 1 or "requires_grad" in calls[0]:
-        return f"Make `{cut.inner}` with `requires_grad=True` at {line}.", None
-    asked = with_argument(calls[0], "requires_grad=True")
-    return f"Ask for its gradient: write `{asked}` at {line}.", rewritten(cut.place, calls[0], asked)
 
 
 # An input of autograd.grad that no gradient can be given for.
@@ -207,7 +199,13 @@ def _differentiated_fix(asked: Differentiated) -> tuple[str, Edit | None]:
     name, line, made = asked.name, place_text(asked.place), place_text(asked.output_made)
     ask = f"{name}.requires_grad_(True)"
     if asked.reason == "plain":
-        return _asking(asked, ask)
+        # Behind the line that made it; for one that came from elsewhere, above the line that uses it.
+        maker, user = asked.place, asked.output_made
+        if maker.file and (not (maker.code or "").startswith(("for ", "async for ", "with "))):
+            return f"Write `{ask}` after {place_text(maker)}.", line_of_one(maker, f"{maker.code}\n{ask}")
+        if user.file:
+            return f"Write `{ask}` before {place_text(user)}.", line_of_one(user, f"{ask}\n{user.code}")
+        return f"Write `{ask}` before it is used.", None
     if asked.reason == "frozen":
         return "Leave frozen parameters out: `[p for p in model.parameters() if p.requires_grad]`.", None
     if asked.reason == "integer":
@@ -225,20 +223,6 @@ def _differentiated_fix(asked: Differentiated) -> tuple[str, Edit | None]:
         "Where it may be unused, pass `allow_unused=True`; its gradient is None then.",
         None,
     )
-
-
-def _asking(asked: Differentiated, ask: str) -> tuple[str, Edit | None]:
-    """Behind the line that made it; for one that came from elsewhere, above the line that uses it."""
-    maker, user = asked.place, asked.output_made
-    if maker.file and _is_assignment(maker):
-        return f"Write `{ask}` after {place_text(maker)}.", line_of_one(maker, f"{maker.code}\n{ask}")
-    if user.file:
-        return f"Write `{ask}` before {place_text(user)}.", line_of_one(user, f"{ask}\n{user.code}")
-    return f"Write `{ask}` before it is used.", None
-
-
-def _is_assignment(place: Place) -> bool:
-    return not (place.code or "").startswith(("for ", "async for ", "with "))
 
 
 # Weights updated by hand that were replaced by new tensors instead.
@@ -349,33 +333,42 @@ def explain_unreduced(crash: CrashFact) -> Blame | None:
     if crash.kind != "RuntimeError" or root is None or frame is None or crash.frames[-1].function != "_make_grads":
         return None
     if "grad can be implicitly created only for scalar outputs" in crash.message and root.shape:
-        return _many(crash, frame, root)
+        evidence = crash.evidence.autograd
+        criterion = evidence.criterion if evidence is not None else Place()
+        made = evidence.root_made if evidence is not None else Place()
+        name = f"`{root.name}`" if root.name else "the tensor"
+        behind = "; or write `.mean()` behind the loss where each sample's own value is used too"
+        fix, edit, where = _with_mean(criterion, behind) or _with_mean(made) or _mean_here(frame, root)
+        from_line = f", made at {place_text(made)}," if made.file else ""
+        told: dict[str, float | str] = {"loss": f"{root.dtype} {shape_text(root.shape)}"}
+        if made.file:
+            told["made"] = line_text(made)
+        return Blame(
+            f"`{one_line(frame.code)}` at {place_text(crash.place)} needs a single number, but {name}{from_line} "
+            f"is {shape_text(root.shape)}.",
+            _ONE_NUMBER_WHY,
+            fix,
+            where,
+            told | {"backward": line_text(crash.place)},
+            0.97,
+            edit,
+        )
     if "grad_output[0] has a shape of" in crash.message:
-        return _wrong_gradient(crash, frame, root)
+        given = next((tensor for tensor in crash.frames[-1].tensors if tensor.name == "grads[0]"), None)
+        if given is None or given.shape == root.shape:
+            return None
+        name = f"`{root.name}`" if root.name else "the tensor"
+        return Blame(
+            f"`{one_line(frame.code)}` at {place_text(crash.place)} gives backward a gradient "
+            f"{shape_text(given.shape)} for {name}, which is {shape_text(root.shape)}.",
+            "The gradient given to backward says how much each element counts, so it has the shape of the tensor.",
+            f"Give it a gradient of shape {shape_text(root.shape)}, as `torch.ones_like({root.name or 'x'})` is; or "
+            f"call `{root.name or 'x'}.mean().backward()`.",
+            crash.place,
+            {"gradient": shape_text(given.shape), "tensor": shape_text(root.shape), "backward": line_text(crash.place)},
+            0.97,
+        )
     return None
-
-
-def _many(crash: CrashFact, frame: CrashFrame, root: LocalTensor) -> Blame:
-    evidence = crash.evidence.autograd
-    criterion = evidence.criterion if evidence is not None else Place()
-    made = evidence.root_made if evidence is not None else Place()
-    name = f"`{root.name}`" if root.name else "the tensor"
-    behind = "; or write `.mean()` behind the loss where each sample's own value is used too"
-    fix, edit, where = _with_mean(criterion, behind) or _with_mean(made) or _mean_here(frame, root)
-    from_line = f", made at {place_text(made)}," if made.file else ""
-    told: dict[str, float | str] = {"loss": f"{root.dtype} {shape_text(root.shape)}"}
-    if made.file:
-        told["made"] = line_text(made)
-    return Blame(
-        f"`{one_line(frame.code)}` at {place_text(crash.place)} needs a single number, but {name}{from_line} "
-        f"is {shape_text(root.shape)}.",
-        _ONE_NUMBER_WHY,
-        fix,
-        where,
-        told | {"backward": line_text(crash.place)},
-        0.97,
-        edit,
-    )
 
 
 def _with_mean(made: Place, behind: str = "") -> tuple[str, Edit | None, Place] | None:
@@ -396,23 +389,6 @@ def _mean_here(frame: CrashFrame, root: LocalTensor) -> tuple[str, Edit | None, 
     after = f"{root.name}.mean().backward("
     text = f"Take the mean: write `{after})` instead of `{before})` at {place_text(whole)}; `.sum()` adds up instead."
     return text, rewritten(whole, before, after), whole
-
-
-def _wrong_gradient(crash: CrashFact, frame: CrashFrame, root: LocalTensor) -> Blame | None:
-    given = next((tensor for tensor in crash.frames[-1].tensors if tensor.name == "grads[0]"), None)
-    if given is None or given.shape == root.shape:
-        return None
-    name = f"`{root.name}`" if root.name else "the tensor"
-    return Blame(
-        f"`{one_line(frame.code)}` at {place_text(crash.place)} gives backward a gradient {shape_text(given.shape)} "
-        f"for {name}, which is {shape_text(root.shape)}.",
-        "The gradient given to backward says how much each element counts, so it has the shape of the tensor.",
-        f"Give it a gradient of shape {shape_text(root.shape)}, as `torch.ones_like({root.name or 'x'})` is; or call "
-        f"`{root.name or 'x'}.mean().backward()`.",
-        crash.place,
-        {"gradient": shape_text(given.shape), "tensor": shape_text(root.shape), "backward": line_text(crash.place)},
-        0.97,
-    )
 
 
 class LossNotScalar(CrashCheck):

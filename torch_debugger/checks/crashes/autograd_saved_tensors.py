@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Callable
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
@@ -18,7 +17,7 @@ from torch_debugger.checks.crashes.user_code import (
     running_line,
 )
 from torch_debugger.records import CrashFact, CrashFrame, Edit, Place
-from torch_debugger.records.crash_autograd import CarriedState, FreedGraph, InPlaceWrite, Overwritten, RefusedTensor
+from torch_debugger.records.crash_autograd import CarriedState, FreedGraph, InPlaceWrite, Overwritten
 
 # A backward through a graph that an earlier backward has freed.
 _WHY = "Backward frees the values it has used, so each part of a graph can be gone through once. "
@@ -27,7 +26,7 @@ _WHY = "Backward frees the values it has used, so each part of a graph can be go
 def explain_freed_graph(crash: CrashFact) -> Blame | None:
     autograd = crash.evidence.autograd
     freed = autograd.freed if autograd is not None else None
-    parts = _REASONS[freed.reason](crash, freed) if freed is not None and freed.reason in _REASONS else None
+    parts = _parts(crash, freed) if freed is not None else None
     if freed is None or parts is None:
         return None
     what, why, fix, place, confidence, edit = parts
@@ -45,154 +44,115 @@ def explain_freed_graph(crash: CrashFact) -> Blame | None:
 Parts = tuple[str, str, str, Place, float, Edit | None]
 
 
-def _again(crash: CrashFact, freed: FreedGraph) -> Parts:
-    change, edit = _retained(freed.first)
-    return (
-        f"goes through the graph of `{freed.name}` a second time; {place_text(freed.first)} has "
-        "already done so and freed it.",
-        f"`{freed.name}` was not computed anew between the two calls.",
-        f"Delete one of the two calls. If both are meant, {change}.",
-        crash.place,
-        0.97,
-        edit,
-    )
+def _parts(crash: CrashFact, freed: FreedGraph) -> Parts | None:
+    name, made, frame = freed.name, place_text(freed.made), user_frame(crash)
+    if freed.reason in ("again", "shared", "fed"):
+        return _two_calls(crash, freed)
+    if freed.reason in ("repeated", "made-before", "cached"):
+        return _computed_once(freed)
+    if freed.reason == "carried" and freed.carried is not None:
+        change = carried_change(freed.carried)
+        return (
+            f"reaches back into the graph of the round before, which is freed: `{name}` is kept at {made} with its "
+            "graph.",
+            "A state that is carried on must be cut from the steps that made it, or each backward goes back "
+            "to the first one.",
+            change.text,
+            change.where,
+            0.95,
+            change.edit,
+        )
+    if freed.reason == "accumulated":
+        edit, fix = None, f"Start `{name}` anew in each round, before anything is added to it."
+        if freed.other.isidentifier() and frame is not None:
+            whole = Place(frame.file, frame.code_line or frame.line, None, frame.code)
+            edit = rewritten(whole, f"{name}.backward(", f"{freed.other}.backward(")
+            fix = (
+                f"Call backward on the new part: write `{freed.other}.backward()` instead of `{name}.backward()` at "
+                f"{place_text(crash.place)}, and add `{freed.other}.item()` to `{name}`."
+            )
+        return (
+            f"goes through the losses of earlier rounds again: `{name}` adds them up at {made}, and their graphs "
+            "are freed.",
+            f"`{name}` holds the graphs of all rounds so far.",
+            fix,
+            crash.place,
+            0.96,
+            edit,
+        )
+    return None
 
 
-def _retained(first: Place) -> tuple[str, Edit | None]:
-    """The earlier call with retain_graph=True."""
-    code = first.code or ""
+def _computed_once(freed: FreedGraph) -> Parts:
+    name, made, short = freed.name, place_text(freed.made), _short(freed.made)
+    why, confidence = f"`{name}` also stays as the first weights made it while they are trained.", 0.93
+    what = f"goes through the graph of `{name}` again: it is computed once, at {made}, "
+    if freed.reason == "repeated":
+        what = (
+            f"runs in a loop, but `{name}` is computed once, at {made}, before the loop; the first round has freed its "
+            "graph."
+        )
+        why, confidence = "A loss whose weights have moved must be computed again anyway.", 0.96
+        fix = f"Move `{short}` from {made} into the loop, with the forward it needs."
+    elif freed.reason == "made-before":
+        what += "before the loop, and the first round has freed its graph."
+        fix = f"Move `{short}` into the loop; or use `{name}.detach()` if what makes it is not to be trained."
+    else:
+        what += "and kept with its graph, which an earlier backward has freed."
+        fix = (
+            f"Compute it in every forward, without the test around {made}; or keep its `.detach()` if what makes it is "
+            "not to be trained."
+        )
+    return what, why, fix, freed.made, confidence, None
+
+
+def _two_calls(crash: CrashFact, freed: FreedGraph) -> Parts:
+    """Two backward calls that meet in one graph; the earlier one can keep it with retain_graph=True."""
+    name, first, code = freed.name, place_text(freed.first), freed.first.code or ""
     kept = re.sub(r"\.backward\(\)", ".backward(retain_graph=True)", code, count=1)
-    if kept == code:
-        return f"keep the graph for the second: give the call at {place_text(first)} `retain_graph=True`", None
-    return f"keep the graph for the second: write `{kept}` at {place_text(first)}", rewritten(first, code, kept)
-
-
-def _repeated(crash: CrashFact, freed: FreedGraph) -> Parts:
-    return (
-        f"runs in a loop, but `{freed.name}` is computed once, at {place_text(freed.made)}, before the "
-        "loop; the first round has freed its graph.",
-        "A loss whose weights have moved must be computed again anyway.",
-        f"Move `{_short(freed.made)}` from {place_text(freed.made)} into the loop, with the forward it needs.",
-        freed.made,
-        0.96,
-        None,
-    )
-
-
-def _shared(crash: CrashFact, freed: FreedGraph) -> Parts:
+    change, edit = f"keep the graph for the second: give the call at {first} `retain_graph=True`", None
+    if kept != code:
+        change = f"keep the graph for the second: write `{kept}` at {first}"
+        edit = rewritten(freed.first, code, kept)
+    if freed.reason == "again":
+        return (
+            f"goes through the graph of `{name}` a second time; {first} has already done so and freed it.",
+            f"`{name}` was not computed anew between the two calls.",
+            f"Delete one of the two calls. If both are meant, {change}.",
+            crash.place,
+            0.97,
+            edit,
+        )
+    if freed.reason == "fed":  # a generator's output given to the critic with its graph
+        made = freed.made.code or ""
+        cut = re.sub(rf"\b{re.escape(name)}\b(?!\s*=)", f"{name}.detach()", made)
+        edit = rewritten(freed.made, made, cut) if freed.made.file else None
+        write = f"write `{one_line(cut)}` at {place_text(freed.made)}" if edit else f"use `{name}.detach()` in it"
+        return (
+            f"goes through the graph of `{name}`, which the backward of `{freed.other}` at {first} has freed.",
+            f"`{freed.other}` does not train what makes `{name}`, yet its backward ran through it.",
+            f"Give the first loss `{name}` without its graph: {write}.",
+            freed.made if freed.made.file else freed.first,
+            0.95,
+            edit,
+        )
     roots = crash.evidence.autograd.roots if crash.evidence.autograd else ()
     second = roots[0].name if roots and roots[0].name else "this loss"
-    shares = f"both go through `{freed.name}`, made at {place_text(freed.made)}" if freed.name else "both share a part"
-    change, edit = _retained(freed.first)
+    shares = f"both go through `{name}`, made at {place_text(freed.made)}" if name else "both share a part"
     total = f"`({freed.other} + {second}).backward()`"
     fix = f"Add the losses and call backward once, {total} in place of both calls"
-    fix += " and before any step()." if freed.stepped else f"; or {change}."
     return (
-        f"goes through a graph that the backward of `{freed.other}` at {place_text(freed.first)} has freed: {shares}.",
+        f"goes through a graph that the backward of `{freed.other}` at {first} has freed: {shares}.",
         "Two losses that share a part of the graph share it for one backward.",
-        fix,
+        fix + (" and before any step()." if freed.stepped else f"; or {change}."),
         freed.first,
         0.96,
         None if freed.stepped else edit,
     )
 
 
-def _fed(crash: CrashFact, freed: FreedGraph) -> Parts:
-    """A generator's output given to the critic with its graph."""
-    code = freed.made.code or ""
-    place = freed.made if freed.made.file else freed.first
-    cut = re.sub(rf"\b{re.escape(freed.name)}\b(?!\s*=)", f"{freed.name}.detach()", code)
-    edit = rewritten(freed.made, code, cut) if freed.made.file else None
-    write = f"write `{one_line(cut)}` at {place_text(freed.made)}" if edit else f"use `{freed.name}.detach()` in it"
-    return (
-        f"goes through the graph of `{freed.name}`, which the backward of `{freed.other}` at "
-        f"{place_text(freed.first)} has freed.",
-        f"`{freed.other}` does not train what makes `{freed.name}`, yet its backward ran through it.",
-        f"Give the first loss `{freed.name}` without its graph: {write}.",
-        place,
-        0.95,
-        edit,
-    )
-
-
-def _carried(crash: CrashFact, freed: FreedGraph) -> Parts | None:
-    if freed.carried is None:
-        return None
-    change = carried_change(freed.carried)
-    return (
-        f"reaches back into the graph of the round before, which is freed: `{freed.name}` is kept at "
-        f"{place_text(freed.made)} with its graph.",
-        "A state that is carried on must be cut from the steps that made it, or each backward goes back "
-        "to the first one.",
-        change.text,
-        change.where,
-        0.95,
-        change.edit,
-    )
-
-
-def _accumulated(crash: CrashFact, freed: FreedGraph) -> Parts:
-    place, edit, fix = crash.place, None, f"Start `{freed.name}` anew in each round, before anything is added to it."
-    frame = user_frame(crash)
-    if freed.other.isidentifier() and frame is not None:
-        whole = Place(frame.file, frame.code_line or frame.line, None, frame.code)
-        called = f"{freed.name}.backward("
-        edit = rewritten(whole, called, f"{freed.other}.backward(")
-        fix = (
-            f"Call backward on the new part: write `{freed.other}.backward(...)` instead of `{called}...)` at "
-            f"{place_text(place)}, and add `{freed.other}.item()` to `{freed.name}`."
-        ).replace("(...)", "()")
-    return (
-        f"goes through the losses of earlier rounds again: `{freed.name}` adds them up at "
-        f"{place_text(freed.made)}, and their graphs are freed.",
-        f"`{freed.name}` holds the graphs of all rounds so far.",
-        fix,
-        place,
-        0.96,
-        edit,
-    )
-
-
-def _made_before(crash: CrashFact, freed: FreedGraph) -> Parts:
-    return (
-        f"goes through the graph of `{freed.name}` again: it is computed once, at "
-        f"{place_text(freed.made)}, before the loop, and the first round has freed its graph.",
-        f"`{freed.name}` also stays as the first weights made it while they are trained.",
-        f"Move `{_short(freed.made)}` into the loop; or use `{freed.name}.detach()` if what makes it is not to be "
-        "trained.",
-        freed.made,
-        0.93,
-        None,
-    )
-
-
-def _cached(crash: CrashFact, freed: FreedGraph) -> Parts:
-    return (
-        f"goes through the graph of `{freed.name}` again: it is computed once, at "
-        f"{place_text(freed.made)}, and kept with its graph, which an earlier backward has freed.",
-        f"`{freed.name}` also stays as the first weights made it while they are trained.",
-        f"Compute it in every forward, without the test around {place_text(freed.made)}; or keep its "
-        "`.detach()` if what makes it is not to be trained.",
-        freed.made,
-        0.93,
-        None,
-    )
-
-
 def _short(place: Place) -> str:
     return one_line(place.code or "").split("\n")[0]
-
-
-_REASONS: dict[str, Callable[[CrashFact, FreedGraph], Parts | None]] = {
-    "again": _again,
-    "repeated": _repeated,
-    "shared": _shared,
-    "fed": _fed,
-    "carried": _carried,
-    "accumulated": _accumulated,
-    "made-before": _made_before,
-    "cached": _cached,
-}
 
 
 class BackwardTwice(CrashCheck):
@@ -226,23 +186,45 @@ _SURE = {"replay": 0.97, "variable": 0.96, "graph": 0.93, "step": 0.95, "update"
 
 
 def explain_overwritten(crash: CrashFact) -> Blame | None:
-    evidence = crash.evidence.autograd
-    victim = evidence.overwritten if evidence is not None else None
+    autograd = crash.evidence.autograd
+    victim = autograd.overwritten if autograd is not None else None
     if victim is None or not victim.writes:
         return None
-    return _by_update(crash, victim) if victim.parameter else _by_write(crash, victim)
-
-
-def _by_write(crash: CrashFact, victim: Overwritten) -> Blame:
     write = victim.writes[0]
+    line, short = place_text(write.place), _short(write.place)
+    if victim.parameter:
+        message = (
+            f"{running_line(crash)} needs `{victim.parameter}` as it was in the forward, but `{short}` at {line} has "
+            "changed it since."
+        )
+        told = _overwritten_evidence(crash, victim) | {"parameter": victim.parameter}
+        if victim.carried is not None:
+            change = carried_change(victim.carried)
+            why = (
+                f"`{victim.carried.name}` is kept at {place_text(victim.carried.place)} with the graph of earlier "
+                "rounds, so this backward runs through weights that have been updated since."
+            )
+            return Blame(message, why, change.text, change.where, told, 0.95, change.edit)
+        # Only a line that calls the model itself can be moved; what it gave before the update stays old.
+        made, (model, _, weight) = victim.loss_made, victim.parameter.partition(".")
+        again = ""
+        if made.file and (not weight or calls_of(made.code or "", model)):
+            again = f", or compute the loss after the update: move `{_short(made)}` below it"
+        elif made.file:
+            again = f", or call `{model}` once more after the update, and make the loss from what it gives then"
+        roots = crash.evidence.autograd.roots if crash.evidence.autograd else ()
+        loss = roots[0].name if roots and roots[0].name else "loss"
+        fix = f"Call `{loss}.backward()` before `{short}` at {line}{again}."
+        why = _OVERWRITTEN_WHY + "An update writes the weights in place."
+        return Blame(message, why, fix, write.place, told, _SURE[victim.by])
     change = _layer_change(write) if write.layer else new_tensor(write.place)
-    made = f", made by `{victim.maker}`," if victim.maker else ""
+    maker = f", made by `{victim.maker}`," if victim.maker else ""
     writer = f"`{write.constructor.module or write.place.module}` ({write.layer})" if write.layer else "The line"
     more = f", and {len(victim.writes) - 1} more later" if len(victim.writes) > 1 else ""
     saved = f"This one was saved at {place_text(victim.saved)}, `{_short(victim.saved)}`. " if victim.saved.file else ""
     return Blame(
-        message=f"{writer} at {place_text(write.place)} writes into a tensor {shape_text(victim.shape)}{made} "
-        f"that backward still needs: `{_short(write.place)}`{more}.",
+        message=f"{writer} at {line} writes into a tensor {shape_text(victim.shape)}{maker} that backward still needs: "
+        f"`{short}`{more}.",
         why=_OVERWRITTEN_WHY + saved + "A write in place replaces the values for everyone who holds the tensor.",
         fix=change.text,
         where=change.where,
@@ -272,45 +254,6 @@ def _layer_change(write: InPlaceWrite) -> Change:
             text = f"Build it without `inplace`: change `{call}` to `{plain}` at {place_text(place)}."
             return Change(text, rewritten(place, call, plain), place)
     return Change(f"Build the {write.layer} layer without `inplace=True`.", None, place)
-
-
-def _by_update(crash: CrashFact, victim: Overwritten) -> Blame:
-    write, loss = victim.writes[0], running_line(crash)
-    message = (
-        f"{loss} needs `{victim.parameter}` as it was in the forward, but `{_short(write.place)}` at "
-        f"{place_text(write.place)} has changed it since."
-    )
-    evidence = _overwritten_evidence(crash, victim) | {"parameter": victim.parameter}
-    if victim.carried is not None:
-        change = carried_change(victim.carried)
-        why = (
-            f"`{victim.carried.name}` is kept at {place_text(victim.carried.place)} with the graph of earlier "
-            "rounds, so this backward runs through weights that have been updated since."
-        )
-        return Blame(message, why, change.text, change.where, evidence, 0.95, change.edit)
-    again = _once_more(victim)
-    name = crash.evidence.autograd.roots[0].name if crash.evidence.autograd and crash.evidence.autograd.roots else ""
-    fix = (
-        f"Call `{name or 'loss'}.backward()` before `{_short(write.place)}` at {place_text(write.place)}, {again}."
-    ).replace(", .", ".")
-    return Blame(
-        message,
-        _OVERWRITTEN_WHY + "An update writes the weights in place.",
-        fix,
-        write.place,
-        evidence,
-        _SURE[victim.by],
-    )
-
-
-def _once_more(victim: Overwritten) -> str:
-    """Only a line that calls the model itself can be moved; what it gave before the update stays old."""
-    made, (model, _, weight) = victim.loss_made, victim.parameter.partition(".")
-    if not made.file:
-        return ""
-    if not weight or calls_of(made.code or "", model):
-        return f"or compute the loss after the update: move `{_short(made)}` below it"
-    return f"or call `{model}` once more after the update, and make the loss from what it gives then"
 
 
 class ModifiedInPlace(CrashCheck):
@@ -356,69 +299,50 @@ def explain_written_leaf(crash: CrashFact) -> Blame | None:
     refused = evidence.refused if evidence is not None else None
     if crash.kind != "RuntimeError" or frame is None or refused is None or refused.asked != "write":
         return None
+    place, name = Place(frame.file, frame.code_line or frame.line, frame.module, frame.code), refused.tensor.name
+    made = f" at {place_text(refused.made)}" if refused.made.file else ""
     if refused.inference:
-        return _blame(crash, refused, _made(refused, "in inference mode"), _INFERENCE_WHY, _cloned(frame))
-    if "no_grad mode" in crash.message:
-        return _blame(crash, refused, _made(refused, "under no_grad"), _MIXED_WHY, unrecorded(frame))
-    if refused.tensor.requires_grad and refused.tensor.is_leaf:
-        return _leaf(crash, frame, refused)
-    if refused.tensor.requires_grad and refused.view:
-        what = _made(refused, "as one of several views")
-        return _blame(crash, refused, what, _VIEW_WHY, new_tensor(_whole(frame)))
-    return None
-
-
-def _made(refused: RefusedTensor, how: str) -> str:
-    line = f" at {place_text(refused.made)}" if refused.made.file else ""
-    return f"which was made {how}{line}"
-
-
-def _leaf(crash: CrashFact, frame: CrashFrame, refused: RefusedTensor) -> Blame:
-    what = "a leaf that requires grad"
-    if frame.function == "forward" and not refused.tensor.name.startswith("self."):
-        return _blame(crash, refused, what, _LEAF_WHY, new_tensor(_whole(frame)))
-    return _blame(crash, refused, what, _LEAF_WHY, unrecorded(frame))
-
-
-def _whole(frame: CrashFrame) -> Place:
-    return Place(frame.file, frame.code_line or frame.line, frame.module, frame.code)
+        tree = parse_statement(frame.code)
+        first = next((node.id for node in ast.walk(tree) if isinstance(node, ast.Name)), "") if tree is not None else ""
+        what, why, copy = (
+            f"which was made in inference mode{made}",
+            _INFERENCE_WHY,
+            f"{first or 'x'} = {first or 'x'}.clone()",
+        )
+        edit = Edit(frame.file, frame.line, frame.code, f"{copy}\n{frame.code}")
+        text = f"Copy it first: add `{copy}` before {place_text(place)}, or make it under `no_grad`."
+        change = Change(text, edit if first and "\n" not in frame.code else None, place)
+    elif "no_grad mode" in crash.message:
+        what, why, change = f"which was made under no_grad{made}", _MIXED_WHY, unrecorded(frame)
+    elif refused.tensor.requires_grad and refused.tensor.is_leaf:
+        what, why = "a leaf that requires grad", _LEAF_WHY
+        in_forward = frame.function == "forward" and not name.startswith("self.")
+        change = new_tensor(place) if in_forward else unrecorded(frame)
+    elif refused.tensor.requires_grad and refused.view:
+        what, why, change = f"which was made as one of several views{made}", _VIEW_WHY, new_tensor(place)
+    else:
+        return None
+    evidence_lines: dict[str, float | str] = {name: f"{refused.tensor.dtype} {shape_text(refused.tensor.shape)}"}
+    if refused.made.file:
+        evidence_lines["made"] = line_text(refused.made)
+    return Blame(
+        message=f"`{one_line(frame.code)}` at {place_text(crash.place)} writes into `{name}`, {what}.",
+        why=why,
+        fix=change.text,
+        where=change.where,
+        evidence=evidence_lines | {"line": line_text(crash.place)},
+        confidence=0.96,
+        edit=change.edit,
+    )
 
 
 def unrecorded(frame: CrashFrame) -> Change:
     """The statement under `with torch.no_grad():`"""
-    place = _whole(frame)
+    place = Place(frame.file, frame.code_line or frame.line, frame.module, frame.code)
     text = f"Write into it unrecorded: put `{one_line(frame.code)}` at {place_text(place)} under "
     edit = Edit(frame.file, frame.line, frame.code, f"with torch.no_grad():\n    {frame.code}")
     plain = "\n" not in frame.code and not frame.code.startswith(("if", "for", "while", "with"))
     return Change(f"{text}`with torch.no_grad():`.", edit if plain else None, place)
-
-
-def _cloned(frame: CrashFrame) -> Change:
-    place = _whole(frame)
-    tree = parse_statement(frame.code)
-    names = [node.id for node in ast.walk(tree) if isinstance(node, ast.Name)] if tree is not None else []
-    name = names[0] if names else "x"
-    edit = Edit(frame.file, frame.line, frame.code, f"{name} = {name}.clone()\n{frame.code}")
-    text = f"Copy it first: add `{name} = {name}.clone()` before {place_text(place)}, or make it under `no_grad`."
-    return Change(text, edit if names and "\n" not in frame.code else None, place)
-
-
-def _blame(crash: CrashFact, refused: RefusedTensor, what: str, why: str, change: Change) -> Blame:
-    tensor = refused.tensor
-    evidence: dict[str, float | str] = {tensor.name: f"{tensor.dtype} {shape_text(tensor.shape)}"}
-    if refused.made.file:
-        evidence["made"] = line_text(refused.made)
-    frame = user_frame(crash)
-    code = one_line(frame.code) if frame is not None else ""
-    return Blame(
-        message=f"`{code}` at {place_text(crash.place)} writes into `{tensor.name}`, {what}.",
-        why=why,
-        fix=change.text,
-        where=change.where,
-        evidence=evidence | {"line": line_text(crash.place)},
-        confidence=0.96,
-        edit=change.edit,
-    )
 
 
 class LeafModifiedInPlace(CrashCheck):
@@ -446,31 +370,26 @@ class LeafModifiedInPlace(CrashCheck):
 # How to let go of a state that is carried from one round of a loop to the next with its graph.
 def carried_change(state: CarriedState) -> Change:
     """Detach the state where it is kept, or behind the backward that used it."""
-    kept = _kept_detached(state)
-    if kept is not None:
+
+    def detached(name: str) -> str:
+        return f"tuple(part.detach() for part in {name})" if state.parts else f"{name}.detach()"
+
+    # `self.h = h.detach()` for `self.h = h` in a module's own method
+    kept, appended = "", re.fullmatch(r"(.+\.append\()(\w+)\)", state.place.code or "")
+    tree = parse_statement(state.place.code or "") if state.in_module else None
+    node = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+    if appended is not None:
+        kept = f"{appended[1]}{appended[2]}.detach())"
+    elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and len(node.targets) == 1:
+        kept = f"{ast.unparse(node.targets[0])} = {detached(node.value.id)}"
+    if kept:
         text = f"Keep the state without its graph: write `{kept}` instead of `{state.place.code}` at "
         return Change(f"{text}{place_text(state.place)}.", line_of_one(state.place, kept), state.place)
-    line = f"{state.name} = {_detached(state.name, state.parts)}"
+    line = f"{state.name} = {detached(state.name)}"
     text = f"Let go of the old graph: add `{line}` after `{state.after.code}` at {place_text(state.after)}."
     if "retain_graph" in (state.after.code or ""):
         text += " Then `retain_graph=True` is not needed."
     return Change(text, line_of_one(state.after, f"{state.after.code}\n{line}"), state.place)
-
-
-def _detached(name: str, parts: int) -> str:
-    return f"tuple(part.detach() for part in {name})" if parts else f"{name}.detach()"
-
-
-def _kept_detached(state: CarriedState) -> str | None:
-    """`self.h = h.detach()` for `self.h = h` in a module's own method."""
-    appended = re.fullmatch(r"(.+\.append\()(\w+)\)", state.place.code or "")
-    if appended is not None:
-        return f"{appended[1]}{appended[2]}.detach())"
-    tree = parse_statement(state.place.code or "") if state.in_module else None
-    node = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
-    if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and len(node.targets) == 1:
-        return f"{ast.unparse(node.targets[0])} = {_detached(node.value.id, state.parts)}"
-    return None
 
 
 # A statement that writes in place, rewritten so that it makes a new tensor.
@@ -491,18 +410,14 @@ def new_tensor(place: Place) -> Change:
         if isinstance(target, ast.Subscript) and isinstance(target.value, ast.Name):
             name = target.value.id
             return _replaced(place, f"{name} = {name}.clone()\n{place.code}")
-    return _call_change(place, node)
-
-
-def _call_change(place: Place, node: ast.AST | None) -> Change:
-    """x.mul_(2) and F.relu(x, inplace=True): the same function without the underscore or the flag."""
+    # x.mul_(2) and F.relu(x, inplace=True): the same function without the underscore or the flag.
     code = place.code or ""
     plain = re.sub(r",\s*inplace\s*=\s*True", "", code)
     if plain == code:
         plain = re.sub(r"(\.[a-z]\w*?)_\(", r"\1(", code, count=1)
     if isinstance(node, ast.Expr) and plain != code:
-        target = _written_name(node.value)
-        plain = f"{target} = {plain}" if target else code
+        name = _written_name(node.value)
+        plain = f"{name} = {plain}" if name else code
     if plain == code:
         return Change(f"Make a new tensor at {place_text(place)}, or write into a `.clone()`.", None, place)
     return _replaced(place, plain)
