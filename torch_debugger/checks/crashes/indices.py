@@ -29,7 +29,7 @@ from torch_debugger.checks.crashes.user_code import (
     with_argument,
     written_call,
 )
-from torch_debugger.records import CrashFact, Edit, LayerFact, Place
+from torch_debugger.records import CrashFact, Edit, LayerFact
 from torch_debugger.records.crash import IndexEvidence
 
 # nn.Embedding, nn.EmbeddingBag, F.embedding: numbers for which the table has no row.
@@ -41,7 +41,19 @@ def explain_embedding_indices(crash: CrashFact) -> Blame | None:
     if found is None or found.operation not in ("embedding", "embedding_bag"):
         return None
     if layer is None or "num_embeddings" not in layer.settings:
-        return _function(crash, found)
+        # F.embedding with a table of the user's own.
+        fix = f"Bring the numbers into {allowed_text(found)} before this line."
+        if found.highest >= found.size:  # else the odd ones are below 0
+            more = f"Build the table for at least {found.highest + 1} rows"
+            fix = f"{more}, or bring the numbers into {allowed_text(found)}."
+        return Blame(
+            message=f"`F.{found.operation}` at {place_text(crash.place)} got a table with rows "
+            f"{allowed_text(found)}, but {wrong_text(found)}.",
+            why=f"{_WHY}.",
+            fix=fix,
+            evidence=index_evidence(found) | {"line": line_text(crash.place)},
+            confidence=0.95,
+        )
     setting, enlarges = Setting(layer, "num_embeddings", 0, found.highest + 1), True
     why = f"{_WHY}{setting.built_text()}."
     fix = setting.fix(f", or more if other batches hold higher numbers than {found.highest}")
@@ -73,21 +85,6 @@ def explain_embedding_indices(crash: CrashFact) -> Blame | None:
         evidence=layer_evidence(layer, **index_evidence(found)),
         confidence=0.98 if enlarges else 0.95,
         edit=setting.edit() if enlarges else None,
-    )
-
-
-def _function(crash: CrashFact, found: IndexEvidence) -> Blame:
-    """F.embedding with a table of the user's own."""
-    enough = found.highest < found.size  # the others are below 0
-    rows = f"Build the table for at least {found.highest + 1} rows"
-    larger = "" if enough else f"{rows}, or bring the numbers into {allowed_text(found)}."
-    return Blame(
-        message=f"`F.{found.operation}` at {place_text(crash.place)} got a table with rows "
-        f"{allowed_text(found)}, but {wrong_text(found)}.",
-        why=f"{_WHY}.",
-        fix=larger or f"Bring the numbers into {allowed_text(found)} before this line.",
-        evidence=index_evidence(found) | {"line": line_text(crash.place)},
-        confidence=0.95,
     )
 
 
@@ -128,7 +125,23 @@ def explain_label_indices(crash: CrashFact) -> Blame | None:
         fix = _more_scores(crash, call, found, setting)
         if setting is not None and not may_count_from_one(found):
             where, edit = setting.where, setting.edit()
-    return _label_blame(crash, call, found, f"{_LABEL_WHY}{why}", fix, where, edit, layer)
+    told = call.text(crash) if call is not None else f"`{found.operation}` at {place_text(crash.place)}"
+    made = f" from `{layer.path}`" if layer is not None and layer.path else ""
+    name = call.target_name if call is not None else ""
+    evidence = index_evidence(found, name) | {"line": line_text(crash.place)}
+    if layer is not None:
+        evidence["constructor"] = line_text(layer.place)
+    allowed = f"labels {allowed_text(found)} are allowed" if found.size > 1 else "only label 0 is allowed"
+    return Blame(
+        message=f"{told} got {found.size} score{'s' * (found.size != 1)} a sample{made}, so "
+        f"{allowed}, but {wrong_text(found, name)}.",
+        why=f"{_LABEL_WHY}{why}",
+        fix=fix,
+        where=where,
+        evidence=evidence,
+        confidence=0.97 if edit is not None else 0.95,
+        edit=edit,
+    )
 
 
 def _changed(crash: CrashFact, call: LossCall | None, pattern: str) -> tuple[str, Edit | None]:
@@ -171,50 +184,51 @@ def scores_setting(layer: LayerFact | None, wanted: int) -> Setting | None:
     return None
 
 
-def _label_blame(
-    crash: CrashFact,
-    call: LossCall | None,
-    found: IndexEvidence,
-    why: str,
-    fix: str,
-    where: Place,
-    edit: Edit | None,
-    layer: LayerFact | None,
-) -> Blame:
-    told = call.text(crash) if call is not None else f"`{found.operation}` at {place_text(crash.place)}"
-    made = f" from `{layer.path}`" if layer is not None and layer.path else ""
-    name = call.target_name if call is not None else ""
-    evidence = index_evidence(found, name) | {"line": line_text(crash.place)}
-    if layer is not None:
-        evidence["constructor"] = line_text(layer.place)
-    allowed = f"labels {allowed_text(found)} are allowed" if found.size > 1 else "only label 0 is allowed"
-    return Blame(
-        message=f"{told} got {found.size} score{'s' * (found.size != 1)} a sample{made}, so "
-        f"{allowed}, but {wrong_text(found, name)}.",
-        why=why,
-        fix=fix,
-        where=where,
-        evidence=evidence,
-        confidence=0.97 if edit is not None else 0.95,
-        edit=edit,
-    )
-
-
 # Square brackets, gather, scatter, index_select and one_hot with numbers out of range.
 def explain_picked_indices(crash: CrashFact) -> Blame | None:
     found = crash.evidence.indices
     if found is None or not found.expression or _beyond_a_dataset(crash):
         return None
+    name = found.indices.name
     if counts_from_one(found):
-        name = found.indices.name
         changed, edit = _with_operand(crash, found, f"{name} - 1")
         why = f"Everything in torch is numbered from 0, and `{name}` counts from 1 to {found.size}."
         return _picked_blame(crash, found, why, f"Count from 0: write `{changed}`.", edit)
     if found.operation == "one_hot":
-        return _one_hot(crash, found)
+        why = "one_hot makes a row of num_classes numbers and puts a 1 at the place of the label, counted from 0."
+        if found.lowest < 0:
+            fix = f"Leave out or replace the labels below 0 in `{name}` before this line."
+            return _picked_blame(crash, found, why, fix, None)
+        wanted, whole = found.highest + 1, statement_at(crash, crash.place).whole
+        call = written_call(whole.code or "", found.expression)
+        argument = argument_of(call, 1, "num_classes") if call else None
+        from_one = f"; if the labels count from 1, write `{name} - 1` instead" if may_count_from_one(found) else ""
+        if argument is None or number_of(argument.text) is None:
+            classes = f"`{argument.text}`" if argument else "num_classes"
+            fix = f"Make {classes} {wanted}; it is {found.size} now{from_one}."
+            return _picked_blame(crash, found, why, fix, None)
+        changed = argument.replaced(str(wanted))
+        edit = rewritten(whole, argument.call, changed) if not from_one else None
+        return _picked_blame(crash, found, why, f"Write `{changed}`{from_one}.", edit)
+    below = f", or -1 to {found.allowed} from its end" if found.allowed < 0 else ""
+    numbered = f"A dimension of {found.size} is numbered {allowed_text(found)}{below}."
     if found.operation == "[]" and not found.indices.shape:
-        return _single(crash, found)
-    return _scores(crash, found) or _table(crash, found)
+        # x[i], x[:, 4]
+        last, asked = found.size - 1, found.values[0]
+        known = "" if number_of(name) is not None else f"; `{name}` is {asked} here"
+        held = f"`{found.table.name}` {shape_text(found.table.shape)}" if found.table is not None else "a tensor"
+        if asked < 0:
+            fix = f"Keep `{name}` at {-last - 1} or above."
+        elif number_of(name) is not None:
+            fix = f"Use {last}, or -1, for the last one."
+        else:
+            fix = f"Keep `{name}` at {last} or below{'; a loop must end one earlier' if asked == last + 1 else ''}."
+        return replace(
+            _picked_blame(crash, found, numbered, fix, None),
+            message=f"`{found.expression}` at {place_text(crash.place)} asks for number {asked} in dimension "
+            f"{found.dimension} of {held}, where the last one is {last}{known}.",
+        )
+    return _scores(crash, found) or _picked_blame(crash, found, numbered, f"{_advice(found)}.", None)
 
 
 def _beyond_a_dataset(crash: CrashFact) -> bool:
@@ -233,25 +247,6 @@ def _with_operand(crash: CrashFact, found: IndexEvidence, form: str) -> tuple[st
     return form, None
 
 
-def _one_hot(crash: CrashFact, found: IndexEvidence) -> Blame:
-    why = "one_hot makes a row of num_classes numbers and puts a 1 at the place of the label, counted from 0."
-    if found.lowest < 0:
-        fix = f"Leave out or replace the labels below 0 in `{found.indices.name}` before this line."
-        return _picked_blame(crash, found, why, fix, None)
-    wanted, whole = found.highest + 1, statement_at(crash, crash.place).whole
-    call = written_call(whole.code or "", found.expression)
-    argument = argument_of(call, 1, "num_classes") if call else None
-    from_one = (
-        f"; if the labels count from 1, write `{found.indices.name} - 1` instead" if may_count_from_one(found) else ""
-    )
-    if argument is None or number_of(argument.text) is None:
-        name = f"`{argument.text}`" if argument else "num_classes"
-        return _picked_blame(crash, found, why, f"Make {name} {wanted}; it is {found.size} now{from_one}.", None)
-    changed = argument.replaced(str(wanted))
-    edit = rewritten(whole, argument.call, changed) if not from_one else None
-    return _picked_blame(crash, found, why, f"Write `{changed}`{from_one}.", edit)
-
-
 def _scores(crash: CrashFact, found: IndexEvidence) -> Blame | None:
     """What picks from a model's outputs: the layer that gives too few of them."""
     setting = scores_setting(found.scores_from, found.highest + 1)
@@ -261,35 +256,6 @@ def _scores(crash: CrashFact, found: IndexEvidence) -> Blame | None:
     why = f"`{setting.layer.path}` gives {found.size} outputs{setting.built_text()}, numbered from 0."
     blame = _picked_blame(crash, found, why, setting.fix(from_one), setting.edit() if not from_one else None)
     return replace(blame, where=setting.where, confidence=0.95)
-
-
-def _single(crash: CrashFact, found: IndexEvidence) -> Blame:
-    """x[i], x[:, 4]"""
-    name, last, asked = found.indices.name, found.size - 1, found.values[0]
-    known = "" if number_of(name) is not None else f"; `{name}` is {asked} here"
-    held = f"`{found.table.name}` {shape_text(found.table.shape)}" if found.table is not None else "a tensor"
-    return replace(
-        _picked_blame(crash, found, _numbered(found), f"{_nearest(name, asked, last)}.", None),
-        message=f"`{found.expression}` at {place_text(crash.place)} asks for number {asked} in dimension "
-        f"{found.dimension} of {held}, where the last one is {last}{known}.",
-    )
-
-
-def _nearest(name: str, asked: int, last: int) -> str:
-    if asked < 0:
-        return f"Keep `{name}` at {-last - 1} or above"
-    if number_of(name) is not None:
-        return f"Use {last}, or -1, for the last one"
-    return f"Keep `{name}` at {last} or below" + ("; a loop must end one earlier" if asked == last + 1 else "")
-
-
-def _numbered(found: IndexEvidence) -> str:
-    below = f", or -1 to {found.allowed} from its end" if found.allowed < 0 else ""
-    return f"A dimension of {found.size} is numbered {allowed_text(found)}{below}."
-
-
-def _table(crash: CrashFact, found: IndexEvidence) -> Blame:
-    return _picked_blame(crash, found, _numbered(found), f"{_advice(found)}.", None)
 
 
 def _advice(found: IndexEvidence) -> str:

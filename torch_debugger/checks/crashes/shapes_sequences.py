@@ -111,17 +111,17 @@ def _judge(crash: CrashFact, layer: LayerFact, state: tuple[int, ...], wanted: t
         return _no_layers(crash, layer, state, wanted) or _other_form(layer, state, wanted)
     # Earlier steps went through: then it is this batch that is odd, not the order of the dimensions.
     turned = len(wanted) == 3 and layer.inputs[0].shape[:2].count(state[1]) == 1 and crash.step <= 1
-    return _turned(layer, state, wanted) if turned else _other_batch(crash, layer, state, wanted)
-
-
-def _batch_place(layer: LayerFact, wanted: tuple[int, ...]) -> int:
-    """The dimension of a state that counts samples; -1 where there is none."""
-    if layer.kind in CELLS:
-        return 0 if len(wanted) == 2 else -1
-    return 1 if len(wanted) == 3 else -1
-
-
-def _other_batch(crash: CrashFact, layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...]) -> Blame:
+    if turned:
+        # The state's batch size is the input's other dimension: batch_first is not what the input is.
+        given, batch = layer.inputs[0].shape, state[1]
+        what = f"that is for a batch of {batch}, and the input {shape_text(given)} has that many"
+        if layer.settings["batch_first"]:
+            fix = f"Leave out batch_first=True at {place_text(layer.place)}, or make the state for {wanted[1]}"
+            return _blame(layer, state, wanted, f"{what} in dimension 1, but batch_first=True", fix, layer.call)
+        change = add_keyword(layer, "batch_first=True")
+        fix = f"Say that the batch comes first: {change.text}"
+        message = f"{what} in dimension 0, but without batch_first=True dimension 1 is the batch"
+        return _blame(layer, state, wanted, message, fix, change.where, change.edit)
     made_for, samples = state[_batch_place(layer, wanted)], wanted[_batch_place(layer, wanted)]
     is_short = samples < made_for and crash.step > 1
     short = ", or drop the short last batch with `drop_last=True` in the DataLoader" if is_short else ""
@@ -136,17 +136,11 @@ def _other_batch(crash: CrashFact, layer: LayerFact, state: tuple[int, ...], wan
     )
 
 
-def _turned(layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...]) -> Blame:
-    """The state's batch size is the input's other dimension: batch_first is not what the input is."""
-    given, batch = layer.inputs[0].shape, state[1]
-    what = f"that is for a batch of {batch}, and the input {shape_text(given)} has that many"
-    if layer.settings["batch_first"]:
-        fix = f"Leave out batch_first=True at {place_text(layer.place)}, or make the state for {wanted[1]}"
-        return _blame(layer, state, wanted, f"{what} in dimension 1, but batch_first=True", fix, layer.call)
-    change = add_keyword(layer, "batch_first=True")
-    fix = f"Say that the batch comes first: {change.text}"
-    message = f"{what} in dimension 0, but without batch_first=True dimension 1 is the batch"
-    return _blame(layer, state, wanted, message, fix, change.where, change.edit)
+def _batch_place(layer: LayerFact, wanted: tuple[int, ...]) -> int:
+    """The dimension of a state that counts samples; -1 where there is none."""
+    if layer.kind in CELLS:
+        return 0 if len(wanted) == 2 else -1
+    return 1 if len(wanted) == 3 else -1
 
 
 def _no_layers(crash: CrashFact, layer: LayerFact, state: tuple[int, ...], wanted: tuple[int, ...]) -> Blame | None:
@@ -204,94 +198,71 @@ def explain_packing(crash: CrashFact) -> Blame | None:
     if fact is None:
         return None
     fact = dataclasses.replace(fact, place=dataclasses.replace(fact.place, module=crash.place.module))
-    batch, time = (fact.shape[0], fact.shape[1]) if fact.batch_first else (fact.shape[1], fact.shape[0])
+    batch, time = fact.shape[:2] if fact.batch_first else fact.shape[1::-1]
+    noticed = f"; `{fact.layer}` ran out of elements" if fact.layer else ""
+    shape, confidence, edit = shape_text(fact.shape), 0.97, None
+    unsorted = {"enforce_sorted": "False"} if fact.enforce_sorted and fact.descending is False else {}
     if fact.device not in ("cpu", "meta") and not fact.layer:  # a meta tensor has no values to bring
-        change = _lengths_on_cpu(fact)
-        return _packing_blame(
-            fact,
-            f"got its lengths on {fact.device}, and takes them on the CPU",
-            "The lengths steer the packing from the CPU: they must be there, on whatever device the sequences are.",
-            f"Bring the lengths to the CPU: {change.text}.",
-            change,
+        text, edit = _lengths_on_cpu(fact)
+        what = f"got its lengths on {fact.device}, and takes them on the CPU"
+        why = "The lengths steer the packing from the CPU: they must be there, on whatever device the sequences are."
+        fix = f"Bring the lengths to the CPU: {text}."
+    elif fact.count == time != batch and (fact.highest is None or fact.highest <= batch):
+        # The lengths count the dimension that is taken for the time.
+        said, taken, right, first = ("with", 0, 1, "the time") if fact.batch_first else ("without", 1, 0, "the batch")
+        up_to = f" of up to {fact.highest}" if fact.highest is not None else ""
+        text, edit = _written(fact, {"batch_first": str(not fact.batch_first)} | unsorted)
+        counts = f"so a batch of {batch}, but there are {fact.count} lengths{up_to}"
+        what = f"{said} batch_first=True takes dimension {taken} of {shape} for the batch, {counts}"
+        what += f": the batch is in dimension {right}{noticed}"
+        why, fix = f"{_PACKING_WHY}.", f"Say that {first} comes first: {text}."
+        confidence = 0.98 if fact.highest == batch else 0.94
+    elif fact.count != batch and not fact.layer:
+        what = f"got {fact.count} lengths for a batch of {batch}: the sequences are {shape}"
+        why = f"{_PACKING_WHY}, and one length for each sequence of the batch."
+        fix = f"Give the {batch} lengths of the sequences in this batch."
+    elif fact.empty and not fact.layer:
+        what = f"got {fact.empty} of {fact.count} sequences with a length of {fact.lowest}"
+        why = "A packed sequence has at least one element."
+        padding = "let them count as one element of padding, with `lengths.clamp(min=1)`"
+        fix = f"Leave empty samples out where the data is read, or {padding}."
+    elif unsorted and not fact.layer:
+        text, edit = _written(fact, unsorted)
+        what = f"wants the longest sequence first, but the {fact.count} lengths are not in falling order"
+        why = (
+            "With enforce_sorted=True, the default, nothing is sorted; with False the batch is sorted for the "
+            "layer and its results come back in your order."
         )
-    if fact.count == time != batch and (fact.highest is None or fact.highest <= batch):
-        return _batch_for_time(fact, batch)
-    blame = _unusable_lengths(fact, batch) if not fact.layer else None
-    if blame is not None or fact.highest is None or fact.count != batch or fact.highest <= time:
-        return blame
-    return _packing_blame(
-        fact,
-        f"got lengths of up to {fact.highest}, but the sequences {shape_text(fact.shape)} have {time} "
-        f"steps{_noticed(fact)}",
-        f"{_PACKING_WHY}; a length says how many of its steps are not padding.",
-        f"Measure the lengths after the sequences are cut, at most {time}; where cutting them is meant, "
-        f"give `lengths.clamp(max={time})`.",
-    )
-
-
-def _batch_for_time(fact: PackingEvidence, batch: int) -> Blame:
-    """The lengths count the dimension that is taken for the time."""
-    said, taken, right, first = ("with", 0, 1, "the time") if fact.batch_first else ("without", 1, 0, "the batch")
-    up_to = f" of up to {fact.highest}" if fact.highest is not None else ""
-    change = _written(fact, {"batch_first": str(not fact.batch_first)} | _sorting(fact))
-    return _packing_blame(
-        fact,
-        f"{said} batch_first=True takes dimension {taken} of {shape_text(fact.shape)} for the batch, so a batch of "
-        f"{batch}, but there are {fact.count} lengths{up_to}: the batch is in dimension {right}{_noticed(fact)}",
-        f"{_PACKING_WHY}.",
-        f"Say that {first} comes first: {change.text}.",
-        change,
-        0.98 if fact.highest == batch else 0.94,
-    )
-
-
-def _noticed(fact: PackingEvidence) -> str:
-    return f"; `{fact.layer}` ran out of elements" if fact.layer else ""
-
-
-def _sorting(fact: PackingEvidence) -> dict[str, str]:
-    return {"enforce_sorted": "False"} if fact.enforce_sorted and fact.descending is False else {}
-
-
-def _unusable_lengths(fact: PackingEvidence, batch: int) -> Blame | None:
-    """Too many or too few of them, none, or in another order."""
-    if fact.count != batch:
-        return _packing_blame(
-            fact,
-            f"got {fact.count} lengths for a batch of {batch}: the sequences are {shape_text(fact.shape)}",
-            f"{_PACKING_WHY}, and one length for each sequence of the batch.",
-            f"Give the {batch} lengths of the sequences in this batch.",
+        fix = f"Let it sort the batch: {text}."
+    elif fact.highest is not None and fact.count == batch and fact.highest > time:
+        what = f"got lengths of up to {fact.highest}, but the sequences {shape} have {time} steps{noticed}"
+        why = f"{_PACKING_WHY}; a length says how many of its steps are not padding."
+        fix = (
+            f"Measure the lengths after the sequences are cut, at most {time}; where cutting them is meant, "
+            f"give `lengths.clamp(max={time})`."
         )
-    if fact.empty:
-        return _packing_blame(
-            fact,
-            f"got {fact.empty} of {fact.count} sequences with a length of {fact.lowest}",
-            "A packed sequence has at least one element.",
-            "Leave empty samples out where the data is read, or let them count as one element of padding, with "
-            "`lengths.clamp(min=1)`.",
-        )
-    if not _sorting(fact):
+    else:
         return None
-    change = _written(fact, _sorting(fact))
-    return _packing_blame(
-        fact,
-        f"wants the longest sequence first, but the {fact.count} lengths are not in falling order",
-        "With enforce_sorted=True, the default, nothing is sorted; with False the batch is sorted for the "
-        "layer and its results come back in your order.",
-        f"Let it sort the batch: {change.text}.",
-        change,
-    )
+    spread = f", {fact.lowest} to {fact.highest}" if fact.highest is not None else ""
+    evidence: dict[str, float | str] = {
+        "sequences": shape,
+        "lengths": f"{fact.count}{spread}",
+        "batch_first": str(fact.batch_first),
+        "line": line_text(fact.place),
+    }
+    message = f"`{fact.call}` at {place_text(fact.place)} {what}."
+    return Blame(message, why, fix, fact.place, evidence, confidence, edit)
 
 
-def _lengths_on_cpu(fact: PackingEvidence) -> Change:
+def _lengths_on_cpu(fact: PackingEvidence) -> tuple[str, Edit | None]:
     call = written_call(fact.place.code or "", fact.call) or fact.call
     argument = argument_of(call, 1, "lengths")
     if argument is None or not is_plain(argument):
-        return Change("give it `lengths.cpu()`", None, fact.place)
+        return "give it `lengths.cpu()`", None
     return _instead(fact, call, argument.replaced(f"{argument.text}.cpu()"))
 
 
-def _written(fact: PackingEvidence, keywords: dict[str, str]) -> Change:
+def _written(fact: PackingEvidence, keywords: dict[str, str]) -> tuple[str, Edit | None]:
     """The call with these keywords, in the place of those it has."""
     call = changed = written_call(fact.place.code or "", fact.call) or fact.call
     for keyword, value in keywords.items():
@@ -300,29 +271,9 @@ def _written(fact: PackingEvidence, keywords: dict[str, str]) -> Change:
     return _instead(fact, call, changed)
 
 
-def _instead(fact: PackingEvidence, call: str, changed: str) -> Change:
+def _instead(fact: PackingEvidence, call: str, changed: str) -> tuple[str, Edit | None]:
     text = f"write `{one_line(changed)}` instead of `{one_line(call)}` at {place_text(fact.place)}"
-    return Change(text, rewritten(fact.place, call, changed), fact.place)
-
-
-def _packing_blame(
-    fact: PackingEvidence, what: str, why: str, fix: str, change: Change | None = None, confidence: float = 0.97
-) -> Blame:
-    lengths = f"{fact.count}, {fact.lowest} to {fact.highest}" if fact.highest is not None else str(fact.count)
-    return Blame(
-        message=f"`{fact.call}` at {place_text(fact.place)} {what}.",
-        why=why,
-        fix=fix,
-        where=fact.place,
-        evidence={
-            "sequences": shape_text(fact.shape),
-            "lengths": lengths,
-            "batch_first": str(fact.batch_first),
-            "line": line_text(fact.place),
-        },
-        confidence=confidence,
-        edit=change.edit if change else None,
-    )
+    return text, rewritten(fact.place, call, changed)
 
 
 # nn.MultiheadAttention: the size of query and key, their batch, and its masks.
@@ -354,30 +305,26 @@ def explain_attention(crash: CrashFact) -> Blame | None:
             crash, layer, int(layer.settings["embed_dim"]), _ATTENTION_WHY
         ) or other_element_size(crash, Setting(layer, "embed_dim", 0, query[-1]), "query", _ATTENTION_WHY)
     if key[-1] != layer.settings["kdim"]:
-        return _other_key(layer, shapes)
+        key, value = shapes["key"], shapes.get("value", shapes["key"])
+        own = bool(calls_of(constructor_place(layer).code or "", layer.kind))  # a decoder layer hands no kdim on
+        change = add_keyword(layer, f"kdim={key[-1]}, vdim={value[-1]}") if own else None
+        return Blame(
+            message=f"{layer_name(layer)} got keys of {key[-1]} features but takes {layer.settings['kdim']}.",
+            why="Keys and values have the query's embed_dim unless kdim and vdim say otherwise; "
+            f"the key has shape {shape_text(key)}.",
+            fix=f"Say what comes in: {change.text}."
+            if change
+            else f"Bring it to {layer.settings['kdim']} features before the call at {place_text(layer.call)}.",
+            where=change.where if change else layer.call,
+            evidence=_evidence(layer, shapes, int(layer.settings["kdim"])),
+            edit=change.edit if change else None,
+        )
     if len(query) != 3 or len(key) != 3:
         return None
     return (
         _other_attention_batch(layer, query, key)
         or _padding_mask(layer, shapes)
         or _attention_mask(crash, layer, shapes)
-    )
-
-
-def _other_key(layer: LayerFact, shapes: Shapes) -> Blame:
-    key, value = shapes["key"], shapes.get("value", shapes["key"])
-    own = bool(calls_of(constructor_place(layer).code or "", layer.kind))  # a decoder layer hands no kdim on
-    change = add_keyword(layer, f"kdim={key[-1]}, vdim={value[-1]}") if own else None
-    return Blame(
-        message=f"{layer_name(layer)} got keys of {key[-1]} features but takes {layer.settings['kdim']}.",
-        why="Keys and values have the query's embed_dim unless kdim and vdim say otherwise; "
-        f"the key has shape {shape_text(key)}.",
-        fix=f"Say what comes in: {change.text}."
-        if change
-        else f"Bring it to {layer.settings['kdim']} features before the call at {place_text(layer.call)}.",
-        where=change.where if change else layer.call,
-        evidence=_evidence(layer, shapes, int(layer.settings["kdim"])),
-        edit=change.edit if change else None,
     )
 
 
