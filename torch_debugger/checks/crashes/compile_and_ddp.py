@@ -266,7 +266,8 @@ def explain_left_out(crash: CrashFact) -> Blame | None:
     found = reduction_of(crash)
     if found is None or not found.left_out or not raised_by(crash, "torch/nn/parallel/distributed.py"):
         return None
-    owners = _owners(found)
+    paths = dict.fromkeys(name.rpartition(".")[0] or name for name in found.left_out)
+    owners = ", ".join(f"`{path}`" for path in list(paths)[:_SHOWN]) + _more(len(paths))
     change, edit = _find_unused(found)
     names = ", ".join(f"`{name}`" for name in found.left_out[:_SHOWN])
     parameters = names + _more(len(found.left_out))
@@ -294,11 +295,6 @@ def _more(count: int) -> str:
     return f" and {count - _SHOWN} more" if count > _SHOWN else ""
 
 
-def _owners(found: ReductionEvidence) -> str:
-    paths = dict.fromkeys(name.rpartition(".")[0] or name for name in found.left_out)
-    return ", ".join(f"`{path}`" for path in list(paths)[:_SHOWN]) + _more(len(paths))
-
-
 def _find_unused(found: ReductionEvidence) -> tuple[str, Edit | None]:
     if found.find_unused:
         return "return them from forward in a tuple, list or dict, where DistributedDataParallel can see them", None
@@ -317,32 +313,21 @@ def explain_ready_twice(crash: CrashFact) -> Blame | None:
     if found is None or not found.ready_twice or not raised_by(crash, "torch/autograd/"):
         return None
     again = any(frame.file.endswith("checkpoint.py") and not frame.user for frame in crash.frames)
-    return _checkpointed(crash, found) if again else _used_beside(crash, found)
-
-
-def _checkpointed(crash: CrashFact, found: ReductionEvidence) -> Blame:
-    edits = [edit for place in found.checkpoints if (edit := _not_reentrant(place)) is not None]
-    where = found.checkpoints[0] if len(found.checkpoints) == 1 else crash.place
-    lines = ", ".join(dict.fromkeys(place_text(place) for place in found.checkpoints))
-    return Blame(
-        message=f"The gradient of `{found.ready_twice}` of `{found.model}` came twice in one backward pass: a "
-        f"reentrant checkpoint{f' ({lines})' if lines else ''} runs a backward pass of its own.",
-        why="DistributedDataParallel averages each gradient once a step, as soon as it is ready. A reentrant "
-        "checkpoint makes it ready in the middle of the pass, each time that the layer is used.",
-        fix="Pass use_reentrant=False to every torch.utils.checkpoint call; it needs no second backward pass.",
-        where=where,
-        evidence={"parameter": found.ready_twice, "line": line_text(crash.place)},
-        confidence=0.95,
-        edit=edits[0] if len(edits) == len(found.checkpoints) == 1 else None,
-    )
-
-
-def _not_reentrant(place: Place) -> Edit | None:
-    written = re.search(r"use_reentrant\s*=\s*True", place.code or "")
-    return rewritten(place, written[0], "use_reentrant=False") if written else None
-
-
-def _used_beside(crash: CrashFact, found: ReductionEvidence) -> Blame:
+    if again:
+        edits = [edit for place in found.checkpoints if (edit := _not_reentrant(place)) is not None]
+        where = found.checkpoints[0] if len(found.checkpoints) == 1 else crash.place
+        lines = ", ".join(dict.fromkeys(place_text(place) for place in found.checkpoints))
+        return Blame(
+            message=f"The gradient of `{found.ready_twice}` of `{found.model}` came twice in one backward pass: a "
+            f"reentrant checkpoint{f' ({lines})' if lines else ''} runs a backward pass of its own.",
+            why="DistributedDataParallel averages each gradient once a step, as soon as it is ready. A reentrant "
+            "checkpoint makes it ready in the middle of the pass, each time that the layer is used.",
+            fix="Pass use_reentrant=False to every torch.utils.checkpoint call; it needs no second backward pass.",
+            where=where,
+            evidence={"parameter": found.ready_twice, "line": line_text(crash.place)},
+            confidence=0.95,
+            edit=edits[0] if len(edits) == len(found.checkpoints) == 1 else None,
+        )
     return Blame(
         message=f"The gradient of `{found.ready_twice}` of `{found.model}` came twice before the next forward "
         f"pass ({place_text(crash.place)}).",
@@ -354,6 +339,11 @@ def _used_beside(crash: CrashFact, found: ReductionEvidence) -> Blame:
         evidence={"parameter": found.ready_twice, "line": line_text(crash.place)},
         confidence=0.88,
     )
+
+
+def _not_reentrant(place: Place) -> Edit | None:
+    written = re.search(r"use_reentrant\s*=\s*True", place.code or "")
+    return rewritten(place, written[0], "use_reentrant=False") if written else None
 
 
 def explain_nothing_to_reduce(crash: CrashFact) -> Blame | None:

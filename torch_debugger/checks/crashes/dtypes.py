@@ -63,13 +63,35 @@ def explain_layer_dtypes(crash: CrashFact) -> Blame | None:
     if weights is None or not layer.inputs:
         return None
     if layer.kind in ("Embedding", "EmbeddingBag"):
-        return _indices(crash, layer) if layer.inputs[0].dtype not in ("int64", "int32") else None
+        if layer.inputs[0].dtype not in ("int64", "int32"):
+            dtype, change = layer.inputs[0].dtype, change_input(crash, layer, "{}.long()")
+            return Blame(
+                message=f"{layer_name(layer)} looks rows up by whole numbers but got {dtype} indices at "
+                f"{place_text(layer.call)}.",
+                why="Indices into an embedding must be int64 or int32.",
+                fix=f"Convert the indices: {change.text}.",
+                where=layer.call,
+                evidence=layer_evidence(layer, input=dtype, expected="int64"),
+                edit=change.edit,
+            )
+        return None
     odd = next((tensor for tensor in layer.inputs if tensor.dtype not in (weights, "bool")), None)
     if odd is None:
         return None
     # Layers before this one took the default dtype: then it is this layer that was converted.
     if crash.flow and odd.dtype == "float32":
-        return _odd_layer(layer, odd, weights)
+        call, place = calls_of(layer.place.code or "", layer.kind), layer.place if layer.place.file else layer.call
+        edit = rewritten(layer.place, f"{call[0]}{cast_to(weights)}", call[0]) if call else None
+        return Blame(
+            message=f"{layer_name(layer)} has {weights} weights, while the layers before it compute in {odd.dtype}.",
+            why=f"{_WHY}.",
+            fix=f"Keep {layer_name(layer)} in {odd.dtype}: leave out the conversion to {weights} at "
+            f"{place_text(place)}, or convert it back with `{cast_to(odd.dtype)}`.",
+            where=place,
+            evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
+            confidence=0.9,
+            edit=edit,
+        )
     change = _convert(crash, layer, odd, ".abs()" if odd.dtype.startswith("complex") else cast_to(weights))
     why, fix = f"{_WHY}{numpy_hint(odd.dtype)}.", f"Convert the input: {change.text}."
     if odd.dtype.startswith("complex"):  # from a Fourier transform: a cast would drop half of it
@@ -110,21 +132,6 @@ def _entry_with(crash: CrashFact, layer: LayerFact, dtype: str) -> Entry | None:
     return entry if entry and entry.module != layer.path and given.get("args[0]") == dtype else None
 
 
-def _odd_layer(layer: LayerFact, odd: LocalTensor, weights: str) -> Blame:
-    call, place = calls_of(layer.place.code or "", layer.kind), layer.place if layer.place.file else layer.call
-    edit = rewritten(layer.place, f"{call[0]}{cast_to(weights)}", call[0]) if call else None
-    return Blame(
-        message=f"{layer_name(layer)} has {weights} weights, while the layers before it compute in {odd.dtype}.",
-        why=f"{_WHY}.",
-        fix=f"Keep {layer_name(layer)} in {odd.dtype}: leave out the conversion to {weights} at "
-        f"{place_text(place)}, or convert it back with `{cast_to(odd.dtype)}`.",
-        where=place,
-        evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
-        confidence=0.9,
-        edit=edit,
-    )
-
-
 def _mask(crash: CrashFact, layer: LayerFact) -> Blame | None:
     """A mask of whole numbers, which attention does not take."""
     masks = [tensor for tensor in layer.inputs if tensor.name.endswith("mask") and is_whole(tensor.dtype)]
@@ -143,19 +150,6 @@ def _mask(crash: CrashFact, layer: LayerFact) -> Blame | None:
     )
 
 
-def _indices(crash: CrashFact, layer: LayerFact) -> Blame:
-    dtype, change = layer.inputs[0].dtype, change_input(crash, layer, "{}.long()")
-    return Blame(
-        message=f"{layer_name(layer)} looks rows up by whole numbers but got {dtype} indices at "
-        f"{place_text(layer.call)}.",
-        why="Indices into an embedding must be int64 or int32.",
-        fix=f"Convert the indices: {change.text}.",
-        where=layer.call,
-        evidence=layer_evidence(layer, input=dtype, expected="int64"),
-        edit=change.edit,
-    )
-
-
 # A loss whose target has the wrong dtype.
 def explain_loss_dtypes(crash: CrashFact) -> Blame | None:
     call = loss_call(crash) if crash.kind in ("RuntimeError", "NotImplementedError") else None
@@ -165,7 +159,13 @@ def explain_loss_dtypes(crash: CrashFact) -> Blame | None:
         return (
             _swapped(crash, call) or _class_numbers(crash, call) or _one_hot(crash, call) or _class_weights(crash, call)
         )
-    return _equal_dtypes(crash, call) if call.function in STRICT else None
+    if call.function in STRICT:
+        if call.input.shape != call.target.shape or call.input.dtype == call.target.dtype:
+            return None
+        what = f"got {call.target.dtype} targets for a {call.input.dtype} input; the two must be the same"
+        why = "This loss computes with the target's numbers, so it needs them in the dtype of the input."
+        return _blame(crash, call, what, why, call.input.dtype)
+    return None
 
 
 def _swapped(crash: CrashFact, call: LossCall) -> Blame | None:
@@ -211,24 +211,20 @@ def _class_numbers(crash: CrashFact, call: LossCall) -> Blame | None:
     scores, target = call.input.shape, call.target
     fits = target.shape == (scores[:1] + scores[2:] if len(scores) > 1 else ())
     if fits and len(scores) == 2 and scores[1] == 1 and is_floating(target.dtype):
-        return _one_score(crash, call)
+        # Floating targets and one score a sample: what the binary losses take.
+        return Blame(
+            message=f"{call.text(crash)} got scores {shape_text(call.input.shape)}, one for each sample, and "
+            f"{call.target.dtype} targets {shape_text(call.target.shape)}.",
+            why="Cross-entropy picks one of several classes by an int64 number; one score leaves none to pick.",
+            fix="For two classes use nn.BCEWithLogitsLoss, with the scores squeezed to the targets' shape, "
+            "`.squeeze(1)`; or build the last layer for one score a class and convert the targets with `.long()`.",
+            evidence=_evidence(crash, call),
+            confidence=0.92,
+        )
     if not fits or target.dtype in ("int64", "uint8"):
         return None
     what = f"got {target.dtype} targets {shape_text(target.shape)}; class numbers must be int64"
     return _blame(crash, call, what, "Targets in this form are class numbers, which index the scores.", "int64")
-
-
-def _one_score(crash: CrashFact, call: LossCall) -> Blame:
-    """Floating targets and one score a sample: what the binary losses take."""
-    return Blame(
-        message=f"{call.text(crash)} got scores {shape_text(call.input.shape)}, one for each sample, and "
-        f"{call.target.dtype} targets {shape_text(call.target.shape)}.",
-        why="Cross-entropy picks one of several classes by an int64 number; one score leaves none to pick.",
-        fix="For two classes use nn.BCEWithLogitsLoss, with the scores squeezed to the targets' shape, "
-        "`.squeeze(1)`; or build the last layer for one score a class and convert the targets with `.long()`.",
-        evidence=_evidence(crash, call),
-        confidence=0.92,
-    )
 
 
 def _one_hot(crash: CrashFact, call: LossCall) -> Blame | None:
@@ -237,14 +233,6 @@ def _one_hot(crash: CrashFact, call: LossCall) -> Blame | None:
         return None
     what = f"got {target.dtype} targets {shape_text(target.shape)}; in this form they must be floating"
     why = "Targets with the shape of the scores are taken for class probabilities, one-hot rows included."
-    return _blame(crash, call, what, why, call.input.dtype)
-
-
-def _equal_dtypes(crash: CrashFact, call: LossCall) -> Blame | None:
-    if call.input.shape != call.target.shape or call.input.dtype == call.target.dtype:
-        return None
-    what = f"got {call.target.dtype} targets for a {call.input.dtype} input; the two must be the same"
-    why = "This loss computes with the target's numbers, so it needs them in the dtype of the input."
     return _blame(crash, call, what, why, call.input.dtype)
 
 

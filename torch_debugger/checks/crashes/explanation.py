@@ -51,9 +51,12 @@ class UnexplainedCrash(Check):
         assert isinstance(record, CrashFact)
         if record.qualified == _OURS:
             return  # its text is the explanation
-        crash = _uncompiled(record)
+        # Of a compiled call that fails without the compiler too: that failure.
+        compiled = record.evidence.processes.compiled if record.evidence.processes is not None else None
+        crash = record.causes[0] if compiled is not None and compiled.eager == "fails" and record.causes else record
         frame = user_frame(crash)
-        told = _first_line(crash.message)
+        line = next((line.strip() for line in crash.message.splitlines() if line.strip()), "")
+        told = line if len(line) <= 300 else f"{line[:300]} ..."
         compiler = f" (torch.compile turned it into {record.kind})" if crash is not record else ""
         yield self.finding(
             severity="error",
@@ -72,25 +75,10 @@ class UnexplainedCrash(Check):
             seen["layer"] = f"{crash.layer.path or ''} ({crash.layer.kind})".strip()
         if frame is None:
             return seen
-        nearest = _mentioned_first(frame)
+        nearest = sorted(frame.tensors, key=lambda tensor: tensor.name.split("[")[0] not in frame.code)
         seen |= {tensor.name: _tensor_text(tensor) for tensor in nearest[: self.tensors_shown]}
         values = [value for value in frame.values if value.text or value.size is not None]
         return seen | {value.name: _value_text(value) for value in values[: self.values_shown]}
-
-
-def _uncompiled(crash: CrashFact) -> CrashFact:
-    """Of a compiled call that fails without the compiler too: that failure."""
-    compiled = crash.evidence.processes.compiled if crash.evidence.processes is not None else None
-    return crash.causes[0] if compiled is not None and compiled.eager == "fails" and crash.causes else crash
-
-
-def _first_line(message: str) -> str:
-    line = next((line.strip() for line in message.splitlines() if line.strip()), "")
-    return line if len(line) <= 300 else f"{line[:300]} ..."
-
-
-def _mentioned_first(frame: CrashFrame) -> list[LocalTensor]:
-    return sorted(frame.tensors, key=lambda tensor: tensor.name.split("[")[0] not in frame.code)
 
 
 def _tensor_text(tensor: LocalTensor) -> str:

@@ -370,20 +370,18 @@ def loss_call(crash: CrashFact) -> LossCall | None:
             return None
         held = {tensor.name: tensor for tensor in frame.tensors}
         if frame.function in CLASS_LOSSES + EQUAL_LOSSES and "input" in held and "target" in held:
-            return _named(crash, frame, held)
+            given, target, weight = held["input"], held["target"], held.get("weight")
+            user = user_frame(crash)
+            line, node = Line(user) if user else None, None
+            if line is not None:
+                node = next((item for item in line.nodes() if _is_call(crash, frame, line, item)), None)
+            if line is None or not isinstance(node, ast.Call):
+                return LossCall(frame.function, given, target, None, "input", "target", weight=weight)
+            names = [line.source(argument) for argument in node.args[:2]]
+            return LossCall(
+                frame.function, given, target, line.source(node), names[0], names[1], ast.unparse(node), weight
+            )
     return None
-
-
-def _named(crash: CrashFact, frame: CrashFrame, held: dict[str, LocalTensor]) -> LossCall:
-    given, target, weight = held["input"], held["target"], held.get("weight")
-    user = user_frame(crash)
-    line, node = Line(user) if user else None, None
-    if line is not None:
-        node = next((item for item in line.nodes() if _is_call(crash, frame, line, item)), None)
-    if line is None or not isinstance(node, ast.Call):
-        return LossCall(frame.function, given, target, None, "input", "target", weight=weight)
-    names = [line.source(argument) for argument in node.args[:2]]
-    return LossCall(frame.function, given, target, line.source(node), names[0], names[1], ast.unparse(node), weight)
 
 
 def _is_call(crash: CrashFact, frame: CrashFrame, line: Line, node: ast.expr) -> bool:
@@ -391,8 +389,7 @@ def _is_call(crash: CrashFact, frame: CrashFrame, line: Line, node: ast.expr) ->
     if not isinstance(node, ast.Call) or len(node.args) < 2:
         return False
     wanted = {frame.function, *((crash.layer.path or "").split(".")[-1:] if crash.layer else ())}
-    return bool(line.failing) or _last_name(node.func) in wanted
-
-
-def _last_name(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+    return (
+        bool(line.failing)
+        or (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in wanted
+    )

@@ -30,65 +30,53 @@ def explain_absent_attribute(crash: CrashFact) -> Blame | None:
         return None  # the object was never rightly built: that is the cause
     statement = statement_of(frame, frame.module)
     if name.inner:
-        return _wrapped(name, statement)
+        kind = name.lineage[0].rpartition(".")[2]
+        return Blame(
+            message=f"`{name.owner}` is a {kind} around the model, and has no `{name.asked}` itself.",
+            why=f"The wrapper keeps the model as `{name.inner}` and passes on the call, not the attributes.",
+            fix=f"Write `.{name.inner}.{name.asked}` instead of `.{name.asked}` at {place_text(statement.line)}.",
+            where=statement.line,
+            evidence=_evidence(name, statement),
+            confidence=0.98,
+            edit=rewritten(statement.whole, f".{name.asked}", f".{name.inner}.{name.asked}"),
+        )
     if name.place_form:
-        return _set_elsewhere(name, statement)
+        place, attribute = name.place, f"self.{name.asked}"
+        where, edit = statement.line, None
+        if name.place_form == "local":
+            told = f"{place_text(place)} makes `{name.asked}` as a variable of `__init__`, which is gone when it ends"
+            fix, where, code = f"Write `{attribute} =` at {place_text(place)}.", place, place.code or ""
+            edit = line_replaced(place, f"self.{code}") if code.startswith(f"{name.asked} =") else None
+        elif name.place_form == "later":
+            told = f"`__init__` sets it only afterwards, at {place_text(place)}"
+            fix = f"Move {place_text(place)} before {place_text(statement.line)}."
+        else:
+            method = name.place_form.partition(" ")[2]
+            told = f"only `{method}` sets it, at {place_text(place)}, and that has not run on this object"
+            fix = f"Call `{method}()` first, or set `{attribute}` in `__init__`."
+        return Blame(
+            message=f"`{name.owner}` has no `{name.asked}`: {told}.",
+            why="An object has the attributes that were assigned to it so far, and no others.",
+            fix=fix,
+            where=where,
+            evidence=_evidence(name, statement) | {"set at": line_text(place)},
+            confidence=0.95,
+            edit=edit,
+        )
     if name.near:
-        return _misspelled(name, statement)
+        real = name.near[0]
+        others = f" (or {', '.join(f'`{other}`' for other in name.near[1:])})" if name.near[1:] else ""
+        return Blame(
+            message=f"`{name.owner}` has no `{name.asked}`; it has `{real}`.",
+            why="An attribute is found by its exact name; this one was never set.",
+            fix=f"Write `{real}` instead of `{name.asked}` at {place_text(statement.line)}{others}.",
+            where=statement.line,
+            evidence=_evidence(name, statement),
+            confidence=0.95 if len(name.near) == 1 else 0.9,
+            edit=renamed(statement, name.asked, real),
+        )
     known = known_name(name)
     return blame_known(name, statement, known) if known is not None else None
-
-
-def _wrapped(name: NameEvidence, statement: Statement) -> Blame:
-    kind = name.lineage[0].rpartition(".")[2]
-    return Blame(
-        message=f"`{name.owner}` is a {kind} around the model, and has no `{name.asked}` itself.",
-        why=f"The wrapper keeps the model as `{name.inner}` and passes on the call, not the attributes.",
-        fix=f"Write `.{name.inner}.{name.asked}` instead of `.{name.asked}` at {place_text(statement.line)}.",
-        where=statement.line,
-        evidence=_evidence(name, statement),
-        confidence=0.98,
-        edit=rewritten(statement.whole, f".{name.asked}", f".{name.inner}.{name.asked}"),
-    )
-
-
-def _set_elsewhere(name: NameEvidence, statement: Statement) -> Blame:
-    place, attribute = name.place, f"self.{name.asked}"
-    where, edit = statement.line, None
-    if name.place_form == "local":
-        told = f"{place_text(place)} makes `{name.asked}` as a variable of `__init__`, which is gone when it ends"
-        fix, where, code = f"Write `{attribute} =` at {place_text(place)}.", place, place.code or ""
-        edit = line_replaced(place, f"self.{code}") if code.startswith(f"{name.asked} =") else None
-    elif name.place_form == "later":
-        told = f"`__init__` sets it only afterwards, at {place_text(place)}"
-        fix = f"Move {place_text(place)} before {place_text(statement.line)}."
-    else:
-        method = name.place_form.partition(" ")[2]
-        told = f"only `{method}` sets it, at {place_text(place)}, and that has not run on this object"
-        fix = f"Call `{method}()` first, or set `{attribute}` in `__init__`."
-    return Blame(
-        message=f"`{name.owner}` has no `{name.asked}`: {told}.",
-        why="An object has the attributes that were assigned to it so far, and no others.",
-        fix=fix,
-        where=where,
-        evidence=_evidence(name, statement) | {"set at": line_text(place)},
-        confidence=0.95,
-        edit=edit,
-    )
-
-
-def _misspelled(name: NameEvidence, statement: Statement) -> Blame:
-    real = name.near[0]
-    others = f" (or {', '.join(f'`{other}`' for other in name.near[1:])})" if name.near[1:] else ""
-    return Blame(
-        message=f"`{name.owner}` has no `{name.asked}`; it has `{real}`.",
-        why="An attribute is found by its exact name; this one was never set.",
-        fix=f"Write `{real}` instead of `{name.asked}` at {place_text(statement.line)}{others}.",
-        where=statement.line,
-        evidence=_evidence(name, statement),
-        confidence=0.95 if len(name.near) == 1 else 0.9,
-        edit=renamed(statement, name.asked, real),
-    )
 
 
 def _evidence(name: NameEvidence, statement: Statement) -> dict[str, float | str]:
@@ -134,21 +122,21 @@ def explain_unknown_variable(crash: CrashFact) -> Blame | None:
         )
     told, why, fix = found
     edit = _edit(name, statement.line)
+    evidence: dict[str, float | str] = {"in scope": ", ".join(name.near)} if name.near and not name.bound else {}
+    evidence |= {"the loop has": name.loop_name} if name.loop_name else {}
     return Blame(
         message=f"`{name.asked}` has no value at {place_text(statement.line)}: {told}.",
         why=why,
         fix=fix,
         where=statement.line,
-        evidence={"asked": name.asked, **_variable_evidence(name), "line": line_text(statement.line)},
+        evidence={
+            "asked": name.asked,
+            **(evidence | ({"assigned at": "; ".join(map(line_text, name.bound))} if name.bound else {})),
+            "line": line_text(statement.line),
+        },
         confidence=0.93 if name.bound or name.loop_name or name.near or name.binding else 0.85,
         edit=edit,
     )
-
-
-def _variable_evidence(name: NameEvidence) -> dict[str, float | str]:
-    evidence: dict[str, float | str] = {"in scope": ", ".join(name.near)} if name.near and not name.bound else {}
-    evidence |= {"the loop has": name.loop_name} if name.loop_name else {}
-    return evidence | ({"assigned at": "; ".join(map(line_text, name.bound))} if name.bound else {})
 
 
 def _like_another(name: NameEvidence) -> tuple[str, str, str] | None:

@@ -28,7 +28,18 @@ def explain_absent_name(crash: CrashFact) -> Blame | None:
         return None
     real = name.near[0] if name.near else ""
     if not real and not name.elsewhere:
-        return _nothing_near(name, statement)
+        # Torch's own module or object really lacks it, and nothing resembles it: that much is certain.
+        if name.kind == "object" and not name.owner.startswith(("torch.", "torch_debugger.")):
+            return None
+        return Blame(
+            message=f"{_told(name)}, nor anything of a similar name.",
+            why="The names were looked up in the torch that runs here: this one is of another version, of another "
+            "library, or invented.",
+            fix=f"Look up in torch's documentation what {place_text(statement.line)} is meant to do.",
+            where=statement.line,
+            evidence=_evidence(name, statement),
+            confidence=0.85,
+        )
     if real:
         others = f" (or {', '.join(f'`{other}`' for other in name.near[1:])})" if name.near[1:] else ""
         advice = f"Write `{real}` instead of `{name.asked}` at {place_text(statement.line)}{others}."
@@ -110,21 +121,6 @@ def _moved(name: NameEvidence, statement: Statement) -> tuple[str, str, Edit | N
     )
 
 
-def _nothing_near(name: NameEvidence, statement: Statement) -> Blame | None:
-    """Torch's own module or object really lacks it, and nothing resembles it: that much is certain."""
-    if name.kind == "object" and not name.owner.startswith(("torch.", "torch_debugger.")):
-        return None
-    return Blame(
-        message=f"{_told(name)}, nor anything of a similar name.",
-        why="The names were looked up in the torch that runs here: this one is of another version, of another "
-        "library, or invented.",
-        fix=f"Look up in torch's documentation what {place_text(statement.line)} is meant to do.",
-        where=statement.line,
-        evidence=_evidence(name, statement),
-        confidence=0.85,
-    )
-
-
 def renamed(statement: Statement, before: str, after: str) -> Edit | None:
     """The one place in the statement where the name stands as a whole word."""
     code = statement.whole.code or ""
@@ -154,42 +150,25 @@ def explain_absent_keyword(crash: CrashFact) -> Blame | None:
     owners = (name.owner, *name.lineage)
     known = next((INVENTED_KEYWORDS[owner] for owner in owners if owner in INVENTED_KEYWORDS), None)
     if known is not None:
-        return _of_a_known_call(name, statement, known)
+        told = blame_known(name, statement, known)
+        refused = " and ".join(f"`{word}`" for word in name.refused)
+        edit = (
+            rewritten(statement.whole, f"{name.owner}(", f"{known.drop_in}(")
+            if known.drop_in
+            else _without(statement, name.refused)
+        )
+        return Blame(
+            message=f"`{name.owner}` takes no {refused}.",
+            why=told.why,
+            fix=told.fix,
+            where=told.where,
+            evidence=told.evidence,
+            confidence=told.confidence,
+            edit=edit,
+        )
     # The keyword that was meant: another word for it, else one that is spelled alike.
     synonyms = [word for word in SYNONYMS.get(name.asked, ()) if word in name.keywords]
     real = (synonyms or list(name.near) or [""])[0]
-    return _blame(name, statement, real)
-
-
-def _of_a_known_call(name: NameEvidence, statement: Statement, known: Known) -> Blame:
-    told = blame_known(name, statement, known)
-    refused = " and ".join(f"`{word}`" for word in name.refused)
-    edit = (
-        rewritten(statement.whole, f"{name.owner}(", f"{known.drop_in}(")
-        if known.drop_in
-        else _without(statement, name.refused)
-    )
-    return Blame(
-        message=f"`{name.owner}` takes no {refused}.",
-        why=told.why,
-        fix=told.fix,
-        where=told.where,
-        evidence=told.evidence,
-        confidence=told.confidence,
-        edit=edit,
-    )
-
-
-def _without(statement: Statement, refused: tuple[str, ...]) -> Edit | None:
-    """The call on its one line, without these keywords."""
-    code = statement.whole.code or ""
-    changed = code
-    for word in refused:
-        changed = re.sub(rf",?\s*\b{word}\s*=\s*[\w.]+", "", changed, count=1)
-    return rewritten(statement.whole, code, changed.replace("(, ", "(")) if "\n" not in code else None
-
-
-def _blame(name: NameEvidence, statement: Statement, real: str) -> Blame:
     taken = ", ".join(f"`{word}`" for word in name.keywords[:_SHOWN])
     more = f" and {len(name.keywords) - _SHOWN} more" if len(name.keywords) > _SHOWN else ""
     if real:
@@ -205,6 +184,15 @@ def _blame(name: NameEvidence, statement: Statement, real: str) -> Blame:
         confidence=0.96 if real else 0.92,
         edit=_renaming(statement, name.asked, real) if real else None,
     )
+
+
+def _without(statement: Statement, refused: tuple[str, ...]) -> Edit | None:
+    """The call on its one line, without these keywords."""
+    code = statement.whole.code or ""
+    changed = code
+    for word in refused:
+        changed = re.sub(rf",?\s*\b{word}\s*=\s*[\w.]+", "", changed, count=1)
+    return rewritten(statement.whole, code, changed.replace("(, ", "(")) if "\n" not in code else None
 
 
 def _renaming(statement: Statement, before: str, after: str) -> Edit | None:

@@ -409,7 +409,13 @@ def explain_text_keys(crash: CrashFact) -> Blame | None:
         return None
     for prefix in _PREFIXES:
         if missing and unexpected and {f"{prefix}{name}" for name in missing} >= set(unexpected):
-            return _prefixed(reading, prefix)
+            return reading.blame(
+                f"{reading.at} loads a checkpoint whose names start with `{prefix}`; those of `{reading.match[1]}` do "
+                "not.",
+                "It was saved from a wrapper (DataParallel, DDP, torch.compile) around the model.",
+                f"Take the prefix off: `{{name.removeprefix('{prefix}'): value for name, value in state.items()}}`.",
+                _FILE,
+            )
     counted = f"{len(missing)} of its parameters are missing and {len(unexpected)} of the file's are not its own"
     return reading.blame(
         f"{reading.at} loads a checkpoint that does not fit `{reading.match[1]}`: {counted}.",
@@ -419,15 +425,6 @@ def explain_text_keys(crash: CrashFact) -> Blame | None:
         _FILE,
         missing=", ".join(missing[:4]),
         unexpected=", ".join(unexpected[:4]),
-    )
-
-
-def _prefixed(reading: Reading, prefix: str) -> Blame:
-    return reading.blame(
-        f"{reading.at} loads a checkpoint whose names start with `{prefix}`; those of `{reading.match[1]}` do not.",
-        "It was saved from a wrapper (DataParallel, DDP, torch.compile) around the model.",
-        f"Take the prefix off: `{{name.removeprefix('{prefix}'): value for name, value in state.items()}}`.",
-        _FILE,
     )
 
 

@@ -33,13 +33,13 @@ def explain_port(crash: CrashFact) -> Blame | None:
         why="Rank 0 listens on MASTER_PORT, and the other processes meet it there. A port has one listener.",
         fix=f"Choose another port for MASTER_PORT (or in init_method), or end what holds this one.{free} "
         f"`torchrun --standalone {script_name(crash.place)}` finds a free port by itself.",
-        evidence={"port": float(port), **_holder(group), "line": line_text(crash.place)},
+        evidence={
+            "port": float(port),
+            **({"held by": group.holder} if group.holder else {}),
+            "line": line_text(crash.place),
+        },
         confidence=0.97 if group.holder else 0.88,
     )
-
-
-def _holder(group: GroupEvidence) -> dict[str, float | str]:
-    return {"held by": group.holder} if group.holder else {}
 
 
 def explain_environment(crash: CrashFact) -> Blame | None:
@@ -174,15 +174,15 @@ def explain_backend(crash: CrashFact) -> Blame | None:
         message=f"init_process_group at {place_text(crash.place)} asks for the backend `{name}`, which this "
         f"PyTorch does not have.{have}",
         why="`nccl` is for NVIDIA GPUs and only in builds of PyTorch with CUDA; `gloo` works on every CPU.",
-        fix=f'Write "{near[0]}" instead of "{name}"' + _chosen(name) + "." if near else "Choose another backend.",
+        fix=f'Write "{near[0]}" instead of "{name}"'
+        + (', or `"nccl" if torch.cuda.is_available() else "gloo"`' if name == "nccl" else "")
+        + "."
+        if near
+        else "Choose another backend.",
         evidence={"backend": name, "available": ", ".join(built), "line": line_text(crash.place)},
         confidence=0.97 if built else 0.88,
         edit=_renamed(crash, name, near[0]) if near else None,
     )
-
-
-def _chosen(name: str) -> str:
-    return ', or `"nccl" if torch.cuda.is_available() else "gloo"`' if name == "nccl" else ""
 
 
 def _renamed(crash: CrashFact, name: str, instead: str) -> Edit | None:
@@ -284,22 +284,20 @@ def explain_shared_gpu(crash: CrashFact) -> Blame | None:
     device = f"GPU {group.current_gpu}" if group.current_gpu is not None else "the same GPU"
     told = group.environment.get("LOCAL_WORLD_SIZE", "")
     here = int(told) if told.isdecimal() else None
-    too_many = group.gpus is not None and here is not None and here > group.gpus
-    one = group.gpus == 1
+    shared, why = "", "Until set_device is called every process works on GPU 0."
+    fix = f"Call {_SET_DEVICE} in every process before init_process_group, and put model and data on `cuda` after it."
+    if group.gpus is not None and here is not None and here > group.gpus:
+        shared = f": {here} processes share {group.gpus} GPU{'' if group.gpus == 1 else 's'}"
+        why = "There are fewer GPUs than processes."
+        fix = (
+            f"Start no more processes than there are GPUs: `torchrun --nproc-per-node={group.gpus or 1} "
+            f'{script_name(crash.place)}`. To try the script with more, use the backend "gloo", which shares a GPU.'
+        )
     return Blame(
         message=f"Ranks {ranks[0]} and {ranks[1]} both use {device} of one machine, as NCCL found at "
-        f"{place_text(crash.place)}"
-        + (f": {here} processes share {group.gpus} GPU{'' if one else 's'}." if too_many else "."),
-        why="NCCL wants a GPU for each process. "
-        + (
-            "There are fewer GPUs than processes."
-            if too_many
-            else "Until set_device is called every process works on GPU 0."
-        ),
-        fix=_no_more_than(group.gpus or 1, script_name(crash.place))
-        if too_many
-        else f"Call {_SET_DEVICE} in every process before init_process_group, and put model and data on "
-        "`cuda` after it.",
+        f"{place_text(crash.place)}{shared}.",
+        why=f"NCCL wants a GPU for each process. {why}",
+        fix=fix,
         evidence={
             **({"GPUs": float(group.gpus)} if group.gpus is not None else {}),
             **({"processes here": float(here)} if here is not None else {}),
@@ -307,13 +305,6 @@ def explain_shared_gpu(crash: CrashFact) -> Blame | None:
             "line": line_text(crash.place),
         },
         confidence=0.95 if group.gpus is not None else 0.85,
-    )
-
-
-def _no_more_than(gpus: int, script: str) -> str:
-    return (
-        f"Start no more processes than there are GPUs: `torchrun --nproc-per-node={gpus} {script}`. "
-        'To try the script with more, use the backend "gloo", which shares a GPU.'
     )
 
 
@@ -516,7 +507,19 @@ def explain_spawned(crash: CrashFact) -> Blame | None:
     if child is None or first_said(crash, (*SETUP, *DISAGREEMENTS)) is not None:
         return None
     if child.kind:
-        return _raised(crash, child)
+        place = child_place(child)
+        told = f"{child.kind.rpartition('.')[2]}: {_first_line(child.message)}" if child.message else child.kind
+        inside = f"`{place.code}`" if place.code else "its line"
+        return Blame(
+            message=f"Process {_number(child)} stopped at {place_text(place)}, {inside}, with {told}",
+            why="The error is the child's. Only the text of its traceback came back from it, so its tensors and "
+            f"values are not known here; {place_text(crash.place)} merely waited for it.",
+            fix=f"Look at {place_text(place)}. To have it explained with all its values, call the function once in "
+            "this process instead: `fn(0, *args)`, with one process.",
+            where=place if place.file else crash.place,
+            evidence={"line": line_text(place), "started at": line_text(crash.place)},
+            confidence=0.85,
+        )
     how = f"was ended by {child.signal}" if child.signal else f"ended with exit code {child.exit_code}"
     meaning = _SIGNALS.get(child.signal, "What it printed before is all it left")
     return Blame(
@@ -526,22 +529,6 @@ def explain_spawned(crash: CrashFact) -> Blame | None:
         "to see where it ends.",
         evidence={"line": line_text(crash.place), **({"signal": child.signal} if child.signal else {})},
         confidence=0.7,
-    )
-
-
-def _raised(crash: CrashFact, child: ChildEvidence) -> Blame:
-    place = child_place(child)
-    told = f"{child.kind.rpartition('.')[2]}: {_first_line(child.message)}" if child.message else child.kind
-    inside = f"`{place.code}`" if place.code else "its line"
-    return Blame(
-        message=f"Process {_number(child)} stopped at {place_text(place)}, {inside}, with {told}",
-        why="The error is the child's. Only the text of its traceback came back from it, so its tensors and "
-        f"values are not known here; {place_text(crash.place)} merely waited for it.",
-        fix=f"Look at {place_text(place)}. To have it explained with all its values, call the function once in "
-        "this process instead: `fn(0, *args)`, with one process.",
-        where=place if place.file else crash.place,
-        evidence={"line": line_text(place), "started at": line_text(crash.place)},
-        confidence=0.85,
     )
 
 

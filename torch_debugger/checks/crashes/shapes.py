@@ -214,13 +214,20 @@ def explain_memory_order(crash: CrashFact) -> Blame | None:
     node.func.attr = node.func.attr.replace("view", "reshape")
     wanted = ast.unparse(node)
     shape = f" of shape {shape_text(fact.shape)}" if fact.shape is not None else ""
+    evidence: dict[str, float | str] = {}
+    if fact.shape is not None:
+        evidence[fact.tensor] = f"{shape_text(fact.shape)}, not contiguous"
+    if fact.asked is not None:
+        evidence["asked"] = shape_text(fact.asked)
+    if fact.made.line:
+        evidence["reordered"] = line_text(fact.made)
     return Blame(
         message=f"`{fact.expression}` at {place_text(crash.place)} cannot be a view: `{fact.tensor}`{shape} is "
         f"not contiguous{_origin(fact)}.",
         why="view never copies, so it needs the elements in memory in the order of the dimensions it joins; "
         "permute, transpose, expand and channels_last give the dimensions another order than the memory has.",
         fix=f"Let it copy where it must: write `{wanted}` instead of `{fact.expression}` at {place_text(crash.place)}.",
-        evidence=_evidence(crash, fact),
+        evidence=(evidence | {"line": line_text(crash.place)}),
         confidence=0.98 if fact.shape is not None else 0.9,
         edit=_edit(statement_at(crash, crash.place).whole, fact.expression, wanted),
     )
@@ -245,17 +252,6 @@ def _origin(fact: ViewEvidence) -> str:
     return ": it is in the channels_last format" if fact.channels_last and not fact.operation else ""
 
 
-def _evidence(crash: CrashFact, fact: ViewEvidence) -> dict[str, float | str]:
-    evidence: dict[str, float | str] = {}
-    if fact.shape is not None:
-        evidence[fact.tensor] = f"{shape_text(fact.shape)}, not contiguous"
-    if fact.asked is not None:
-        evidence["asked"] = shape_text(fact.asked)
-    if fact.made.line:
-        evidence["reordered"] = line_text(fact.made)
-    return evidence | {"line": line_text(crash.place)}
-
-
 # A dimension that a tensor does not have: mean(dim=2), permute, x[:, :, 0], b, c, h, w = x.shape.
 _WHY = "Dimensions are numbered from 0, or from -1 backwards; a tensor has as many as its shape has sizes."
 
@@ -268,7 +264,12 @@ def explain_dimensions(crash: CrashFact) -> Blame | None:
 
 def _judge_dimension(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     if isinstance(node, ast.Subscript):
-        return _brackets(crash, line, node)
+        tensor = line.tensor(node.value)
+        parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
+        counted = [part for part in parts if not (isinstance(part, ast.Constant) and part.value in (None, ...))]
+        if tensor is None or "too many indices" not in crash.message or len(counted) <= len(tensor.shape):
+            return None
+        return _blame(crash, line, node, tensor, f"picks in {len(counted)} dimensions", len(counted))
     name, operands = called(node)
     tensor = line.tensor(operands[0]) if isinstance(node, ast.Call) and operands else None
     if tensor is None or not isinstance(node, ast.Call):
@@ -279,7 +280,9 @@ def _judge_dimension(crash: CrashFact, line: Line, node: ast.expr) -> Blame | No
         return _blame(crash, line, node, tensor, wanted, len(given)) if len(given) != len(tensor.shape) else None
     if not crash.message.startswith("Dimension out of range"):
         return None
-    asked = [place for place in _dimensions(node, operands) if not _has(tensor, place)]
+    asked = [
+        place for place in _dimensions(node, operands) if not (-len(tensor.shape) <= place < max(1, len(tensor.shape)))
+    ]
     return _blame(crash, line, node, tensor, f"asks for dimension {asked[0]}", asked[0] + 1) if asked else None
 
 
@@ -289,19 +292,6 @@ def _dimensions(node: ast.Call, operands: list[ast.expr]) -> list[int]:
     written = words or operands[1:]
     flat = [part for item in written for part in (item.elts if isinstance(item, ast.Tuple | ast.List) else [item])]
     return [value for part in flat if (value := number(part)) is not None]
-
-
-def _has(tensor: LocalTensor, place: int) -> bool:
-    return -len(tensor.shape) <= place < max(1, len(tensor.shape))
-
-
-def _brackets(crash: CrashFact, line: Line, node: ast.Subscript) -> Blame | None:
-    tensor = line.tensor(node.value)
-    parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
-    counted = [part for part in parts if not (isinstance(part, ast.Constant) and part.value in (None, ...))]
-    if tensor is None or "too many indices" not in crash.message or len(counted) <= len(tensor.shape):
-        return None
-    return _blame(crash, line, node, tensor, f"picks in {len(counted)} dimensions", len(counted))
 
 
 def _unpacked(crash: CrashFact) -> Blame | None:

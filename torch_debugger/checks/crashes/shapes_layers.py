@@ -37,9 +37,29 @@ def explain_linear(crash: CrashFact) -> Blame | None:
     if shape[-1] == wanted:
         return None
     if len(shape) > 2 and math.prod(shape[1:]) == wanted:
-        return _not_flattened(crash, layer, shape)
+        wanted, change = math.prod(shape[1:]), _flatten(crash, layer)
+        return Blame(
+            message=f"{layer_name(layer)} wants {wanted} features per sample in one dimension but got "
+            f"{shape_text(shape)}: the input was not flattened, {product_text(shape[1:])} = {wanted}.",
+            why=f"{_WHY}; here it is {shape[-1]}, while all dimensions but the batch together hold {wanted}.",
+            fix=f"Flatten all but the batch dimension: {change.text}.",
+            where=change.where,
+            evidence=layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=wanted),
+            confidence=0.99,
+            edit=change.edit,
+        )
     if len(shape) == 1 and shape[0] % wanted == 0 and shape[0] // wanted == _batch(crash):
-        return _batch_flattened(layer, shape)
+        wanted = int(layer.settings["in_features"])
+        batch = shape[0] // wanted
+        return Blame(
+            message=f"{layer_name(layer)} got one row of {shape[0]} numbers: the batch of {batch} samples with "
+            f"{wanted} features each was flattened into a single dimension.",
+            why=f"{_WHY}; {shape[0]} = {batch} x {wanted}, so the batch dimension was flattened as well.",
+            fix=f"Flatten from dimension 1 on, `x.flatten(1)`, before {layer_name(layer)} is called.",
+            where=layer.call,
+            evidence=layer_evidence(layer, input=shape_text(shape), got=shape[0], expected=wanted),
+            confidence=0.95,
+        )
     single = explain_single_sample(crash, layer) if math.prod(shape) == wanted else None
     setting = Setting(layer, "in_features", 0, shape[-1])
     return (
@@ -113,20 +133,6 @@ def _samples_in_rows(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...],
     )
 
 
-def _not_flattened(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> Blame:
-    wanted, change = math.prod(shape[1:]), _flatten(crash, layer)
-    return Blame(
-        message=f"{layer_name(layer)} wants {wanted} features per sample in one dimension but got "
-        f"{shape_text(shape)}: the input was not flattened, {product_text(shape[1:])} = {wanted}.",
-        why=f"{_WHY}; here it is {shape[-1]}, while all dimensions but the batch together hold {wanted}.",
-        fix=f"Flatten all but the batch dimension: {change.text}.",
-        where=change.where,
-        evidence=layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=wanted),
-        confidence=0.99,
-        edit=change.edit,
-    )
-
-
 def _flatten(crash: CrashFact, layer: LayerFact) -> Change:
     """In front of the layer in an nn.Sequential literal, else around the argument of its call."""
     built, line = calls_of(layer.place.code or "", "Linear"), layer.place.code or ""
@@ -136,20 +142,6 @@ def _flatten(crash: CrashFact, layer: LayerFact) -> Change:
     flatten = f"{built[0].partition('Linear(')[0]}Flatten()"
     edit = rewritten(layer.place, built[0], f"{flatten}, {built[0]}")
     return Change(f"put `{flatten}` before `{built[0]}`", edit, layer.place)
-
-
-def _batch_flattened(layer: LayerFact, shape: tuple[int, ...]) -> Blame:
-    wanted = int(layer.settings["in_features"])
-    batch = shape[0] // wanted
-    return Blame(
-        message=f"{layer_name(layer)} got one row of {shape[0]} numbers: the batch of {batch} samples with "
-        f"{wanted} features each was flattened into a single dimension.",
-        why=f"{_WHY}; {shape[0]} = {batch} x {wanted}, so the batch dimension was flattened as well.",
-        fix=f"Flatten from dimension 1 on, `x.flatten(1)`, before {layer_name(layer)} is called.",
-        where=layer.call,
-        evidence=layer_evidence(layer, input=shape_text(shape), got=shape[0], expected=wanted),
-        confidence=0.95,
-    )
 
 
 def _batch(crash: CrashFact) -> int | None:
@@ -176,37 +168,51 @@ def explain_norm(crash: CrashFact) -> Blame | None:
         return None
     shape, batch_norm = layer.inputs[0].shape, re.fullmatch(r"BatchNorm([123])d", layer.kind)
     if batch_norm is not None:
-        if len(shape) not in _RANKS[batch_norm[1]]:
-            return _wrong_rank(crash, layer, shape, batch_norm[1])
+        digit, features = batch_norm[1], int(layer.settings["num_features"])
+        if len(shape) not in _RANKS[digit]:
+            single = explain_single_sample(crash, layer) if shape[:1] == (features,) else None
+            if single is not None:
+                return single
+            fitting, built = _FITTING.get(len(shape)), calls_of(layer.place.code or "", layer.kind)
+            edit, fix = None, f"Bring its input to {_SHAPES[digit]}{_earlier(crash, features)}."
+            if fitting is not None and len(built) == 1 and shape[1] == features:
+                changed = built[0].replace(layer.kind, fitting, 1)
+                edit, fix = rewritten(layer.place, built[0], changed), f"Change `{built[0]}` to `{changed}`."
+            return Blame(
+                message=f"{layer_name(layer)} is a {layer.kind} and wants {_SHAPES[digit]}, but got "
+                f"{shape_text(shape)}.",
+                why=f"{layer.kind} normalizes over the batch and the dimensions after the channels.",
+                fix=fix,
+                where=target_place(layer),
+                evidence=layer_evidence(layer, input=shape_text(shape), expected=_SHAPES[digit]),
+                edit=edit,
+            )
         return features_at_the_end(
-            crash, layer, int(layer.settings["num_features"]), f"{layer.kind} normalizes what is in dimension 1"
+            crash, layer, features, f"{layer.kind} normalizes what is in dimension 1"
         ) or _unequal(crash, Setting(layer, "num_features", 0, shape[1]), "channels")
     if layer.kind == "GroupNorm" and len(shape) > 1:
         return _unequal(crash, Setting(layer, "num_channels", 1, shape[1]), "channels")
-    return _layer_norm(crash, layer, shape) if layer.kind == "LayerNorm" and shape else None
-
-
-def _layer_norm(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...]) -> Blame | None:
-    wanted = ast.literal_eval(str(layer.settings["normalized_shape"]))
-    if len(wanted) == 1:
-        single = dict(layer.settings) | {"normalized_shape": wanted[0]}
-        layer = replace(layer, settings=single)
-        return (
-            features_in_the_middle(crash, layer, wanted[0], "LayerNorm normalizes the last dimension")
-            or _channels_first(layer, shape, wanted[0])
-            or _unequal(crash, Setting(layer, "normalized_shape", 0, shape[-1]), "features")
+    if layer.kind == "LayerNorm" and shape:
+        wanted = ast.literal_eval(str(layer.settings["normalized_shape"]))
+        if len(wanted) == 1:
+            layer = replace(layer, settings=dict(layer.settings) | {"normalized_shape": wanted[0]})
+            return (
+                features_in_the_middle(crash, layer, wanted[0], "LayerNorm normalizes the last dimension")
+                or _channels_first(layer, shape, wanted[0])
+                or _unequal(crash, Setting(layer, "normalized_shape", 0, shape[-1]), "features")
+            )
+        if shape[-len(wanted) :] == wanted:
+            return None
+        last = shape_text(shape[-len(wanted) :])
+        return Blame(
+            message=f"{layer_name(layer)} normalizes the last dimensions {shape_text(wanted)} but got "
+            f"{shape_text(shape)}, which ends in {last}.",
+            why="LayerNorm compares the last dimensions of its input with normalized_shape, one by one.",
+            fix=f"Build it with normalized_shape={last}, or bring its input to that form.",
+            where=target_place(layer),
+            evidence=layer_evidence(layer, input=shape_text(shape), expected=shape_text(wanted)),
         )
-    if shape[-len(wanted) :] == wanted:
-        return None
-    last = shape_text(shape[-len(wanted) :])
-    return Blame(
-        message=f"{layer_name(layer)} normalizes the last dimensions {shape_text(wanted)} but got "
-        f"{shape_text(shape)}, which ends in {last}.",
-        why="LayerNorm compares the last dimensions of its input with normalized_shape, one by one.",
-        fix=f"Build it with normalized_shape={last}, or bring its input to that form.",
-        where=target_place(layer),
-        evidence=layer_evidence(layer, input=shape_text(shape), expected=shape_text(wanted)),
-    )
+    return None
 
 
 def _channels_first(layer: LayerFact, shape: tuple[int, ...], wanted: int) -> Blame | None:
@@ -231,26 +237,6 @@ def _unequal(crash: CrashFact, setting: Setting, unit: str) -> Blame | None:
     where = "dimension 1" if unit == "channels" else "the last dimension"
     why = f"{setting.layer.kind} keeps one weight for each of the {unit} in {where} of its input"
     return other_size(setting, unit, why, origin_text(crash, setting, " channels" if unit == "channels" else ""))
-
-
-def _wrong_rank(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], digit: str) -> Blame:
-    features = int(layer.settings["num_features"])
-    single = explain_single_sample(crash, layer) if shape[:1] == (features,) else None
-    if single is not None:
-        return single
-    fitting, built = _FITTING.get(len(shape)), calls_of(layer.place.code or "", layer.kind)
-    edit, fix = None, f"Bring its input to {_SHAPES[digit]}{_earlier(crash, features)}."
-    if fitting is not None and len(built) == 1 and shape[1] == features:
-        changed = built[0].replace(layer.kind, fitting, 1)
-        edit, fix = rewritten(layer.place, built[0], changed), f"Change `{built[0]}` to `{changed}`."
-    return Blame(
-        message=f"{layer_name(layer)} is a {layer.kind} and wants {_SHAPES[digit]}, but got {shape_text(shape)}.",
-        why=f"{layer.kind} normalizes over the batch and the dimensions after the channels.",
-        fix=fix,
-        where=target_place(layer),
-        evidence=layer_evidence(layer, input=shape_text(shape), expected=_SHAPES[digit]),
-        edit=edit,
-    )
 
 
 def _earlier(crash: CrashFact, features: int) -> str:
@@ -278,7 +264,28 @@ def explain_conv(crash: CrashFact) -> Blame | None:
     if (place := _channels_at(crash, layer, spatial)) is not None:
         return _channels_elsewhere(crash, layer, place, len(shape) - spatial - 1)
     if len(shape) == spatial + 1:
-        return _no_batch(crash, layer, spatial)
+        # Without a batch dimension the first one is taken for the channels.
+        shape, channels = layer.inputs[0].shape, int(layer.settings["in_channels"])
+        lacks_channel = channels == 1 and shape[0] not in _IMAGE_CHANNELS
+        change = change_input(crash, layer, "{}.unsqueeze(1)")
+        wanted = wanted_form(spatial, channels)
+        bring = f"Bring its input to {wanted} before the call at {place_text(layer.call)}"
+        what = (
+            "a batch without a channel dimension"
+            if lacks_channel
+            else f"one sample of {shape[0]} channel{'s' * (shape[0] != 1)}"
+        )
+        return Blame(
+            message=f"{layer_name(layer)} got {shape_text(shape)}, {what}; it wants {wanted}.",
+            why=f"{CONV_WHY}; without one, the {shape[0]} samples are taken for {shape[0]} channels of one sample."
+            if lacks_channel
+            else f"{CONV_WHY}; an input without one is taken for a single sample.",
+            fix=f"Add the channel dimension: {change.text}." if lacks_channel else f"{bring}.",
+            where=layer.call,
+            evidence=shape_evidence(layer, wanted),
+            confidence=0.95,
+            edit=change.edit if lacks_channel else None,
+        )
     setting = Setting(layer, "in_channels", 0, shape[1])
     groups = int(layer.settings.get("groups", 1))
     maybe_last = shape[-1] == setting.built_for and straight_from_data(crash, layer)
@@ -330,31 +337,6 @@ def _channels_elsewhere(crash: CrashFact, layer: LayerFact, place: int, wanted: 
         evidence=shape_evidence(layer, shape[place]),
         confidence=0.95,
         edit=change.edit,
-    )
-
-
-def _no_batch(crash: CrashFact, layer: LayerFact, spatial: int) -> Blame:
-    """Without a batch dimension the first one is taken for the channels."""
-    shape, channels = layer.inputs[0].shape, int(layer.settings["in_channels"])
-    lacks_channel = channels == 1 and shape[0] not in _IMAGE_CHANNELS
-    change = change_input(crash, layer, "{}.unsqueeze(1)")
-    wanted = wanted_form(spatial, channels)
-    bring = f"Bring its input to {wanted} before the call at {place_text(layer.call)}"
-    what = (
-        "a batch without a channel dimension"
-        if lacks_channel
-        else f"one sample of {shape[0]} channel{'s' * (shape[0] != 1)}"
-    )
-    return Blame(
-        message=f"{layer_name(layer)} got {shape_text(shape)}, {what}; it wants {wanted}.",
-        why=f"{CONV_WHY}; without one, the {shape[0]} samples are taken for {shape[0]} channels of one sample."
-        if lacks_channel
-        else f"{CONV_WHY}; an input without one is taken for a single sample.",
-        fix=f"Add the channel dimension: {change.text}." if lacks_channel else f"{bring}.",
-        where=layer.call,
-        evidence=shape_evidence(layer, wanted),
-        confidence=0.95,
-        edit=change.edit if lacks_channel else None,
     )
 
 
@@ -417,24 +399,19 @@ def explain_pool(crash: CrashFact) -> Blame | None:
         return None
     spatial, shape = int(match[1]), layer.inputs[0].shape
     if len(shape) not in (spatial + 1, spatial + 2):
-        return _pool_rank(layer, spatial)
-    return None if layer.kind.startswith("Adaptive") else _pool_too_small(crash, layer, shape[-spatial:])
-
-
-def _pool_rank(layer: LayerFact, spatial: int) -> Blame:
-    wanted = wanted_form(spatial, "channels")
-    return Blame(
-        message=f"{layer_name(layer)} is a {layer.kind} and wants {wanted}, but got "
-        f"{shape_text(layer.inputs[0].shape)}.",
-        why=f"{layer.kind} works on the last {spatial} dimension{'s' * (spatial > 1)} of each channel.",
-        fix=f"Pool before flattening, or leave {layer_name(layer)} out at {place_text(target_place(layer))}.",
-        where=target_place(layer),
-        evidence=shape_evidence(layer, wanted),
-        confidence=0.96,
-    )
-
-
-def _pool_too_small(crash: CrashFact, layer: LayerFact, sizes: tuple[int, ...]) -> Blame | None:
+        wanted = wanted_form(spatial, "channels")
+        return Blame(
+            message=f"{layer_name(layer)} is a {layer.kind} and wants {wanted}, but got "
+            f"{shape_text(layer.inputs[0].shape)}.",
+            why=f"{layer.kind} works on the last {spatial} dimension{'s' * (spatial > 1)} of each channel.",
+            fix=f"Pool before flattening, or leave {layer_name(layer)} out at {place_text(target_place(layer))}.",
+            where=target_place(layer),
+            evidence=shape_evidence(layer, wanted),
+            confidence=0.96,
+        )
+    if layer.kind.startswith("Adaptive"):
+        return None
+    sizes = shape[-spatial:]
     kernel, padding = (sizes_of(layer, name, len(sizes)) for name in ("kernel_size", "padding"))
     if not len(kernel) == len(padding) == len(sizes) or "too small" not in crash.message:
         return None

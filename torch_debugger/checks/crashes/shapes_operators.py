@@ -51,7 +51,22 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
         return _wrong_rank(crash, line, node, rank, *tensors)
     left, right = tensors
     if name == "linear":
-        return _weight(crash, line, node, left, right)
+        if len(right.shape) != 2 or not left.shape or left.shape[-1] == right.shape[1]:
+            return None
+        fix, edit = f"Bring the last dimension of `{left.name}` to {right.shape[1]}, or build another weight.", None
+        expression = line.source(node)
+        if left.shape[-1] == right.shape[0]:
+            changed, edit = change_operand(crash, line, node, right.name, f"{right.name}.T")
+            fix = f"Transpose it: write `{changed}` instead of `{expression}`; or build it as [out, in]."
+        return Blame(
+            message=f"`{expression}` at {place_text(crash.place)} got an input {shape_text(left.shape)} and a "
+            f"weight {shape_text(right.shape)}: the input's last dimension must equal the weight's second.",
+            why="F.linear takes its weight as [out, in] and multiplies by the transpose of it.",
+            fix=fix,
+            evidence=tensor_evidence(crash, left, right),
+            confidence=0.95,
+            edit=edit,
+        )
     if not left.shape or not right.shape or left.shape[-1] == _inner(right.shape):
         return None
     inner, expression, edit = _inner(right.shape), line.source(node), None
@@ -101,25 +116,6 @@ def _to_transpose(left: LocalTensor, right: LocalTensor) -> LocalTensor | None:
         if left.shape[-2] == right.shape[-2]:
             return left
     return None
-
-
-def _weight(crash: CrashFact, line: Line, node: ast.expr, given: LocalTensor, weight: LocalTensor) -> Blame | None:
-    if len(weight.shape) != 2 or not given.shape or given.shape[-1] == weight.shape[1]:
-        return None
-    fix, edit = f"Bring the last dimension of `{given.name}` to {weight.shape[1]}, or build another weight.", None
-    expression = line.source(node)
-    if given.shape[-1] == weight.shape[0]:
-        changed, edit = change_operand(crash, line, node, weight.name, f"{weight.name}.T")
-        fix = f"Transpose it: write `{changed}` instead of `{expression}`; or build it as [out, in]."
-    return Blame(
-        message=f"`{expression}` at {place_text(crash.place)} got an input {shape_text(given.shape)} and a "
-        f"weight {shape_text(weight.shape)}: the input's last dimension must equal the weight's second.",
-        why="F.linear takes its weight as [out, in] and multiplies by the transpose of it.",
-        fix=fix,
-        evidence=tensor_evidence(crash, given, weight),
-        confidence=0.95,
-        edit=edit,
-    )
 
 
 def _wrong_rank(
@@ -342,7 +338,11 @@ def _rule(function: str, first: tuple[int, ...], odd: tuple[int, ...], dimension
 def _repair_join(function: str, first: LocalTensor, odd: LocalTensor, dimension: int) -> tuple[str, str, str]:
     """What to do, and the operand to write in another form where there is one answer."""
     if function == "stack":
-        return _stacked(first, odd)
+        same = len(first.shape) == len(odd.shape)
+        places = [place for place in range(len(first.shape)) if same and first.shape[place] != odd.shape[place]]
+        if len(places) == 1:
+            return f"Pad or cut them to one size in dimension {places[0]}, or join them there with torch.cat", "", ""
+        return f"Bring `{odd.name}` to the form of `{first.name}`, {shape_text(first.shape)}, before this line", "", ""
     long, short = (first, odd) if len(first.shape) > len(odd.shape) else (odd, first)
     joined = dimension % len(long.shape)
     if len(long.shape) == len(short.shape) + 1:
@@ -363,14 +363,6 @@ def _repair_join(function: str, first: LocalTensor, odd: LocalTensor, dimension:
         only = f"dimension {places[0]}, the only one that differs"
         return f"Join along {only}, or make dimension {places[0]} equal", "", ""
     return f"Make dimension {places[0]} of `{first.name}` and `{odd.name}` equal before this line", "", ""
-
-
-def _stacked(first: LocalTensor, odd: LocalTensor) -> tuple[str, str, str]:
-    same = len(first.shape) == len(odd.shape)
-    places = [place for place in range(len(first.shape)) if same and first.shape[place] != odd.shape[place]]
-    if len(places) == 1:
-        return f"Pad or cut them to one size in dimension {places[0]}, or join them there with torch.cat", "", ""
-    return f"Bring `{odd.name}` to the form of `{first.name}`, {shape_text(first.shape)}, before this line", "", ""
 
 
 # A size that is halved with a rest and doubled again comes back as another one: U-Nets and their skips.
@@ -504,7 +496,23 @@ def _class_loss(crash: CrashFact, call: LossCall) -> Blame | None:
         message = f"{got}: the {scores[-1]} classes must be in dimension 1, not in the last."
         return _blame(crash, call, message, _CLASS_WHY, f"Move the classes forward: {fix}.", edit)
     if target[:1] != scores[:1]:
-        return _other_batch(crash, call, got)
+        rows, edit = target[0] if target else 0, None
+        fix = _rows_made(crash, scores[0], rows) or (
+            f"Make `{call.input_name}` and `{call.target_name}` come from one batch; a view(-1, n) with a wrong n "
+            "in forward also changes the number of rows."
+        )
+        if len(scores) == 3 and target == (scores[0] * scores[1],):
+            change, edit = call.change(crash, 0, "{}.flatten(0, 1)")
+            fix = f"Merge the first two dimensions of the scores as well: {change}."
+        elif target == () and scores[0] == 1:
+            change, edit = call.change(crash, 1, "{}.unsqueeze(0)")
+            fix = f"Make the target a batch of one as well: {change}."
+        elif len(target) == 2 and len(scores) == 2 and scores[0] == target[0] * target[1]:
+            change, edit = call.change(crash, 1, "{}.flatten()")
+            fix = f"Flatten the targets as well: {change}."
+        counted = f"{scores[0]} row{'s' * (scores[0] != 1)} of scores cannot be compared with {rows} targets"
+        message = f"{got}: {counted}." if target else f"{got}, a single number for a batch of {scores[0]}."
+        return _blame(crash, call, message, _CLASS_WHY, fix, edit)
     wanted = shape_text((scores[0], *scores[2:]))
     return _blame(
         crash, call, f"{got}, but for these scores the targets must be {wanted}.", _CLASS_WHY,
@@ -526,27 +534,6 @@ def _class_weights(crash: CrashFact, call: LossCall) -> Blame | None:
         f"Give the loss {classes} weights where it is made, or build the last layer for {weight[0]} classes.",
         None,
     )
-
-
-def _other_batch(crash: CrashFact, call: LossCall, got: str) -> Blame:
-    scores, target = call.input.shape, call.target.shape
-    rows, edit = target[0] if target else 0, None
-    fix: str = _rows_made(crash, scores[0], rows) or (
-        f"Make `{call.input_name}` and `{call.target_name}` come from one batch; a view(-1, n) with a wrong n "
-        "in forward also changes the number of rows."
-    )
-    if len(scores) == 3 and target == (scores[0] * scores[1],):
-        change, edit = call.change(crash, 0, "{}.flatten(0, 1)")
-        fix = f"Merge the first two dimensions of the scores as well: {change}."
-    elif target == () and scores[0] == 1:
-        change, edit = call.change(crash, 1, "{}.unsqueeze(0)")
-        fix = f"Make the target a batch of one as well: {change}."
-    elif len(target) == 2 and len(scores) == 2 and scores[0] == target[0] * target[1]:
-        change, edit = call.change(crash, 1, "{}.flatten()")
-        fix = f"Flatten the targets as well: {change}."
-    counted = f"{scores[0]} row{'s' * (scores[0] != 1)} of scores cannot be compared with {rows} targets"
-    message = f"{got}: {counted}." if target else f"{got}, a single number for a batch of {scores[0]}."
-    return _blame(crash, call, message, _CLASS_WHY, fix, edit)
 
 
 def _rows_made(crash: CrashFact, got: int, wanted: int) -> str | None:
