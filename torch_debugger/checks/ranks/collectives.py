@@ -145,7 +145,11 @@ class CollectiveShapesDiffer(DeadlockCheck):
             "the sizes with MAX first), or use all_gather_object for small things.",
             where=others.place if has_left else odd.place,
             steps=(others.step, others.step),
-            evidence={"stood still": seconds(others.still_s), **_tensors(scene), **scene.rows()},
+            evidence={
+                "stood still": seconds(others.still_s),
+                **{f"tensors of rank {rank}": _shapes(fact.shapes) for rank, fact in sorted(scene.facts.items())[:16]},
+                **scene.rows(),
+            },
         )
 
 
@@ -167,10 +171,6 @@ def _left(deadlock: Deadlock, odd: HangFact) -> str:
         f"{_shapes(fact.shapes)}, which is collective number {_number(fact):,}; {left} already left that number and "
         f"{verb(deadlock.odd)} in {wait_words(odd)}: what {left} brought to it had another size."
     )
-
-
-def _tensors(scene: Scene) -> dict[str, float | str]:
-    return {f"tensors of rank {rank}": _shapes(fact.shapes) for rank, fact in sorted(scene.facts.items())[:16]}
 
 
 def _shapes(shapes: tuple[str, ...]) -> str:
@@ -237,7 +237,9 @@ class CollectivesMixedUp(RankCheck):
         group.setdefault(rank, _Calls()).add(record)
 
     def finish_ranks(self, ranks: RankStates) -> Iterable[Finding]:
-        if not _ended_by_themselves(ranks):
+        # Not by somebody who lost patience: what stands still is explained elsewhere.
+        failed = ranks.failed()
+        if not (not failed or failed[0] in ranks.crashes or ranks.ends[failed[0]].exit_code == 128 + signal.SIGABRT):
             return
         for (_, members), calls in self._groups.items():
             known = sorted(rank for rank in calls if any(low <= rank <= high for low, high in members))
@@ -258,7 +260,8 @@ class CollectivesMixedUp(RankCheck):
 
     def _tell(self, number: int, one: int, other: int, calls: dict[int, _Calls], what: str) -> Finding:
         mine, theirs = calls[one].kinds[number], calls[other].kinds[number]
-        odd, others = (mine, other) if _is_alone(mine, calls[other]) else (theirs, one)
+        # The other rank never comes to this line.
+        odd, others = (mine, other) if (_line(mine) not in calls[other].positions()) else (theirs, one)
         theirs_too = {kind.place for kind in calls[others].kinds.values()}  # of a function that both call
         known = {kind.caller for kind in calls[others].kinds.values()}
         by_caller = odd.place in theirs_too and odd.caller and odd.caller not in known
@@ -299,11 +302,6 @@ def _line(kind: CollectiveKind) -> _Line:
     return kind.place.file, kind.place.line, kind.caller.file, kind.caller.line
 
 
-def _is_alone(kind: CollectiveKind, others: _Calls) -> bool:
-    """The other rank never comes to this line."""
-    return _line(kind) not in others.positions()
-
-
 def _shifted(mine: _Calls, theirs: _Calls) -> int | None:
     """The number of a call that one rank makes and the other does not, and that moves a line which both come
     to: its first call has another number on each of them. Not where both make as many: then the roles of ranks
@@ -329,9 +327,3 @@ def _words(kind: CollectiveKind) -> str:
     shape = f" of {kind.dtype} {list(kind.shape)}" if kind.dtype else ""
     caller = f", called{at_line(kind.caller)}" if kind.caller else ""
     return f"`{kind.op}`{shape}{at_line(kind.place)}{caller}"
-
-
-def _ended_by_themselves(ranks: RankStates) -> bool:
-    """Not by somebody who lost patience: what stands still is explained elsewhere."""
-    failed = ranks.failed()
-    return not failed or failed[0] in ranks.crashes or ranks.ends[failed[0]].exit_code == 128 + signal.SIGABRT

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.batches import line_of, name_of
-from torch_debugger.records import Finding, HeldData, LoaderFact, SharedHandle, WorkerLook
+from torch_debugger.records import Finding, LoaderFact, SharedHandle, WorkerLook
 from torch_debugger.records.data import GrownContainer
 
 
@@ -64,19 +64,22 @@ class WorkerMemoryGrows(Check):
             del looks[1:-1:2]
         loader = state.loaders.get(record.loader)
         if loader is not None:
-            yield from self._judge(loader, self._together(record.loader))
-
-    def _together(self, loader: int) -> list[Growth]:
-        """Of each worker the last process: where workers end with a pass, so does their memory."""
-        last = {growth.looks[0].worker: growth for growth in self._growths[loader].values()}
-        return list(last.values())
+            # Of each worker the last process: where workers end with a pass, so does their memory.
+            last = {growth.looks[0].worker: growth for growth in self._growths[record.loader].values()}
+            yield from self._judge(loader, list(last.values()))
 
     def _judge(self, loader: LoaderFact, growths: Sequence[Growth]) -> Iterable[Finding]:
         known = [growth for growth in growths if len(growth.looks) >= self.least_looks and growth.own_bytes > 0]
         if not known or total(growths) < self.least_bytes:
             return
         most = max(known, key=lambda growth: growth.own_bytes)
-        container, held = most.container(self.explained), self._held(loader, most)
+        only_copied = most.resident_bytes < self.copied * most.own_bytes
+        least = max(self.explained * most.own_bytes, self.least_bytes / max(1, loader.workers))
+        large = [held for held in loader.holds if held.objects_bytes >= least]
+        container, held = (
+            most.container(self.explained),
+            (max(large, key=lambda held: held.objects_bytes) if only_copied and large else None),
+        )
         if container is not None:
             if self._is_endless(container, loader, most):
                 yield self._container(loader, growths, most, container)
@@ -113,12 +116,6 @@ class WorkerMemoryGrows(Check):
         copies = loader.workers if loader.persistent else 1
         wanted = container.entry_bytes * loader.samples * copies
         return wanted >= self.too_much * most.looks[-1].free_bytes
-
-    def _held(self, loader: LoaderFact, most: Growth) -> HeldData | None:
-        only_copied = most.resident_bytes < self.copied * most.own_bytes
-        least = max(self.explained * most.own_bytes, self.least_bytes / max(1, loader.workers))
-        large = [held for held in loader.holds if held.objects_bytes >= least]
-        return max(large, key=lambda held: held.objects_bytes) if only_copied and large else None
 
     def _is_unexplained(self, loader: LoaderFact, growths: Sequence[Growth], most: Growth) -> bool:
         length = loader.length or 0

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import at_line
 from torch_debugger.checks.call_edits import replace_in_line
 from torch_debugger.checks.rank_checks import DigestsOfRanks, RankCheck, RankStates, SideBySide
-from torch_debugger.records import BatchNormLook, CalledModel, Edit, Finding, GradientAverage, Place, RankDigest, Record
+from torch_debugger.records import BatchNormLook, CalledModel, Finding, GradientAverage, Place, RankDigest, Record
 from torch_debugger.records.ranks import ranks_in_words
 
 
@@ -87,7 +87,7 @@ class DdpBypassed(RankCheck):
                 "steps_compared": float(len(steps)),
                 "different_gradients": f"{len(different)} of {len(last.first.names)}",
             },
-            edit=_edit(call.call, wrapper) if way == "inner" else None,
+            edit=replace_in_line(call.call, f"{wrapper}.module(", f"{wrapper}(") if way == "inner" else None,
         )
 
 
@@ -105,10 +105,6 @@ def _way_around(found: SideBySide) -> str:
 
 def _call(found: SideBySide) -> CalledModel:
     return next(call for _, call in found.calls() if call.role != "other")
-
-
-def _edit(call: Place, wrapper: str) -> Edit | None:
-    return replace_in_line(call, f"{wrapper}.module(", f"{wrapper}(")
 
 
 _Cause = tuple[str, str, Place]  # what happened, what to do, where
@@ -195,68 +191,36 @@ def _spread(norms: dict[int, float]) -> float:
 
 def _cause(first: SideBySide, before: SideBySide | None) -> _Cause:
     if before is None and first.is_from_the_start:
-        return _from_the_start(first)
+        call = _training_line(first)
+        if first.average.kind == "DistributedDataParallel":
+            made = first.average.made
+            return (
+                f"They differed before the first update, although DistributedDataParallel{at_line(made)} gives all "
+                "ranks the weights of rank 0: something has changed them since, on some ranks only.",
+                "Load checkpoints and set weights on all ranks, or before the model goes into DistributedDataParallel.",
+                made or call,
+            )
+        return (
+            "They differed before the first update: every rank has made weights of its own, and averaging "
+            "gradients does not make them one.",
+            "Send the weights of rank 0 to all before the first step: `for p in model.parameters(): "
+            "dist.broadcast(p.data, 0)`; or use DistributedDataParallel, which does that and the averaging.",
+            call,
+        )
     uneven = _uneven_updates(first) or (before is not None and _uneven_updates(before))
     if uneven:
         return uneven
     for found in filter(None, (before, first)):
         rates = {digest.rates for digest in found.digests.values()}
         if len(rates) > 1:
-            return _other_rates(found)
-    return _other_gradients(first, before)
-
-
-def _from_the_start(first: SideBySide) -> _Cause:
-    call = _training_line(first)
-    if first.average.kind == "DistributedDataParallel":
-        made = first.average.made
-        return (
-            f"They differed before the first update, although DistributedDataParallel{at_line(made)} gives all "
-            "ranks the weights of rank 0: something has changed them since, on some ranks only.",
-            "Load checkpoints and set weights on all ranks, or before the model goes into DistributedDataParallel.",
-            made or call,
-        )
-    return (
-        "They differed before the first update: every rank has made weights of its own, and averaging "
-        "gradients does not make them one.",
-        "Send the weights of rank 0 to all before the first step: `for p in model.parameters(): "
-        "dist.broadcast(p.data, 0)`; or use DistributedDataParallel, which does that and the averaging.",
-        call,
-    )
-
-
-def _uneven_updates(found: SideBySide) -> _Cause | None:
-    """For the same number of updates some ranks have made more backward passes: they have left some out."""
-    counts = {rank: digest.backwards for rank, digest in found.digests.items()}
-    low, high = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
-    if counts[low] == counts[high]:
-        return None
-    updates = found.first.updates
-    return (
-        f"Rank {high} has left out updates: {counts[high]} backward passes for its first {updates} updates and "
-        f"the next, where rank {low} has made {counts[low]}.",
-        "Let all ranks decide alike whether to step: a condition on a rank's own loss or batch (`if "
-        "loss.isnan(): continue`) must be the same on every rank, for example by an `all_reduce` of it.",
-        _training_line(found),
-    )
-
-
-def _other_rates(found: SideBySide) -> _Cause:
-    rates = {rank: digest.rates for rank, digest in found.digests.items()}
-    by_rank = ", ".join(f"{_listed(each)} on rank {rank}" for rank, each in list(rates.items())[:4])
-    return (
-        f"Their learning rates differ at step {found.step}: {by_rank}.",
-        "Let every rank set the same rate: a schedule that follows a loss (ReduceLROnPlateau) must be given "
-        "the same number on every rank, for example the mean of all.",
-        _training_line(found),
-    )
-
-
-def _listed(rates: tuple[float, ...]) -> str:
-    return " and ".join(f"{rate:.4g}" for rate in dict.fromkeys(rates))
-
-
-def _other_gradients(first: SideBySide, before: SideBySide | None) -> _Cause:
+            digests = list(found.digests.items())[:4]
+            by_rank = ", ".join(f"{_listed(digest.rates)} on rank {rank}" for rank, digest in digests)
+            return (
+                f"Their learning rates differ at step {found.step}: {by_rank}.",
+                "Let every rank set the same rate: a schedule that follows a loss (ReduceLROnPlateau) must be given "
+                "the same number on every rank, for example the mean of all.",
+                _training_line(found),
+            )
     found = before if before is not None and before.different_gradients() else first
     different, names = found.different_gradients(), found.first.names
     where = found.average.made or _training_line(found)
@@ -276,6 +240,26 @@ def _other_gradients(first: SideBySide, before: SideBySide | None) -> _Cause:
         "noise to weights: all ranks must do the same.",
         where,
     )
+
+
+def _uneven_updates(found: SideBySide) -> _Cause | None:
+    """For the same number of updates some ranks have made more backward passes: they have left some out."""
+    counts = {rank: digest.backwards for rank, digest in found.digests.items()}
+    low, high = min(counts, key=counts.__getitem__), max(counts, key=counts.__getitem__)
+    if counts[low] == counts[high]:
+        return None
+    updates = found.first.updates
+    return (
+        f"Rank {high} has left out updates: {counts[high]} backward passes for its first {updates} updates and "
+        f"the next, where rank {low} has made {counts[low]}.",
+        "Let all ranks decide alike whether to step: a condition on a rank's own loss or batch (`if "
+        "loss.isnan(): continue`) must be the same on every rank, for example by an `all_reduce` of it.",
+        _training_line(found),
+    )
+
+
+def _listed(rates: tuple[float, ...]) -> str:
+    return " and ".join(f"{rate:.4g}" for rate in dict.fromkeys(rates))
 
 
 def _training_line(found: SideBySide) -> Place:

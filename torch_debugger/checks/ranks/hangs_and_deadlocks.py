@@ -181,7 +181,12 @@ class LockNeverReleased(HangCheck):
                 fix=_fix(fact),
                 where=fact.place,
                 steps=(fact.step, fact.step),
-                evidence={"stood still": seconds(fact.still_s), "waits in": call, **_threads(fact), **scene.rows()},
+                evidence={
+                    "stood still": seconds(fact.still_s),
+                    "waits in": call,
+                    **{each.who: f"at {short_spot(each.users_line)}" for each in _others(fact)[:6]},
+                    **scene.rows(),
+                },
             )
 
 
@@ -198,10 +203,6 @@ def _who_could(fact: HangFact) -> str:
         )
     named = ", ".join(f"{each.who.removeprefix('thread ')} at {spot(each.users_line)}" for each in others[:4])
     return f"It computes nothing, and neither does any other thread that could end the wait ({named})."
-
-
-def _threads(fact: HangFact) -> dict[str, float | str]:
-    return {each.who: f"at {short_spot(each.users_line)}" for each in _others(fact)[:6]}
 
 
 def _fix(fact: HangFact) -> str:

@@ -15,9 +15,8 @@ _MEANINGS = {
     signal.SIGKILL: (
         "SIGKILL leaves no message: most often the system ran out of memory, or a job scheduler or a person "
         "ended that one process.",
-        "Ask the system who did it: `dmesg | grep -i kill` on that machine names a process that was killed for "
-        "memory. If it was, load less per rank: fewer workers, a smaller batch, no copy of the whole dataset "
-        "on every rank.",
+        "Ask the system who did it: `dmesg | grep -i kill` on that machine names a process that was killed for memory. "
+        "If it was, load less per rank: fewer workers, a smaller batch, no copy of the whole dataset on every rank.",
     ),
     signal.SIGABRT: (
         "SIGABRT is a program that gives up by itself: native code that found something it cannot go on with, "

@@ -14,7 +14,6 @@ from torch_debugger.records import (
     DataWritten,
     Finding,
     LedgerFact,
-    PassCalls,
     PassFact,
     Place,
     Record,
@@ -286,7 +285,11 @@ class GradEnabledInValidation(Check):
         if not self._validations.see(record):
             self._training += record.batches
             return
-        wasteful = [calls for calls in record.calls if self._is_wasteful(calls, record)]
+        wasteful = [
+            calls
+            for calls in record.calls
+            if (calls.trained and calls.eval_grad + calls.train_grad >= max(1, record.batches))
+        ]
         if not wasteful or record.asks_gradients:
             return
         self._first = self._first or record.step
@@ -308,9 +311,6 @@ class GradEnabledInValidation(Check):
                 steps=(self._first, record.step),
                 evidence={"batches": float(record.batches), "share_of_batches": share},
             )
-
-    def _is_wasteful(self, calls: PassCalls, record: PassFact) -> bool:
-        return calls.trained and calls.eval_grad + calls.train_grad >= max(1, record.batches)
 
 
 # Parts of models that no gradient has reached in any look of a run.
@@ -335,10 +335,11 @@ class UnreachedParts:
                 self._reached.update(record.table.names)
 
     def left(self) -> list[UnreachedPart]:
-        return [part for part in self.parts.values() if not self._is_reached(part)]
-
-    def _is_reached(self, part: UnreachedPart) -> bool:
-        return any(name == part.part or name.startswith(part.part + ".") for name in self._reached)
+        return [
+            part
+            for part in self.parts.values()
+            if not any(name == part.part or name.startswith(part.part + ".") for name in self._reached)
+        ]
 
 
 def by_line(parts: list[UnreachedPart]) -> list[tuple[UnreachedPart, int]]:

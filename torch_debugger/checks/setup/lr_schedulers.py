@@ -115,9 +115,8 @@ class SchedulerBeforeOptimizer(Check):
             yield self.finding(
                 severity="warning",
                 confidence=0.93,
-                message=f"`{call.code}`{at_line(call)} comes before "
-                f"`{first.optimizer}.step()`{at_line(first.update)}: the first update already used {first.rate:g}, "
-                f"the second learning rate of {schedule.fact.kind}.",
+                message=f"`{call.code}`{at_line(call)} comes before `{first.optimizer}.step()`{at_line(first.update)}: "
+                f"the first update already used {first.rate:g}, the second learning rate of {schedule.fact.kind}.",
                 why="The first step() of a scheduler ends its first period; before any update that period is lost.",
                 fix=f"Move `{call.code}`{at_line(call)} below `{first.optimizer}.step()`{at_line(first.update)}"
                 f"{self._below(schedule)}.",
@@ -262,7 +261,8 @@ class SchedulerTotalMismatch(Check):
             total, steps = schedule.total, state.end.steps
             if total is None or steps < self.batches_needed:
                 continue
-            if self._is_of_batches(schedule, total, steps):
+            fits = abs(total - steps) <= max(1.0, self.fits * total)
+            if fits and schedule.last.count * self.batches_needed <= total and schedule.last.count > 0:
                 call = schedule.call
                 yield self._found(
                     schedule,
@@ -287,10 +287,6 @@ class SchedulerTotalMismatch(Check):
                 )
             elif schedule.fact.kind == "CosineAnnealingLR" and self._is_of_epochs(schedule, total, steps):
                 yield self._too_short(schedule, total, steps)
-
-    def _is_of_batches(self, schedule: Schedule, total: float, steps: int) -> bool:
-        fits = abs(total - steps) <= max(1.0, self.fits * total)
-        return fits and schedule.last.count * self.batches_needed <= total and schedule.last.count > 0
 
     def _is_of_micro_batches(self, schedule: Schedule, total: float, steps: int) -> bool:
         batches = schedule.last.backwards / max(1, schedule.last.updates)

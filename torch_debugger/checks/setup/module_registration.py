@@ -158,6 +158,7 @@ class ParameterNotRegistered(Check):
     def _judge(self, name: str, record: PlainTensor, step: int) -> Finding:
         what = "a plain tensor" if record.is_leaf else "the result of a calculation with a parameter"
         what = "kept in a plain list or dict" if "[" in record.attribute else what
+        written = re.fullmatch(r"(self\.\w+\s*=\s*)(.+?),\s*requires_grad=True\)", record.place.code or "")
         return self.finding(
             severity="error",
             confidence=0.95 if record.is_leaf else 0.85,
@@ -169,7 +170,7 @@ class ParameterNotRegistered(Check):
             where=dataclasses.replace(record.place, module=name),
             steps=(1, step),
             evidence={"values": float(record.elements), "looks": float(record.looks)},
-            edit=_as_parameter(record),
+            edit=(edit_line(record.place, f"{written[1]}nn.Parameter({written[2]}))") if written else None),
         )
 
 
@@ -182,11 +183,6 @@ def _fix(record: PlainTensor) -> str:
         f"Make `self.{held}` an `nn.Parameter`{at_line(record.place)}, with the whole calculation of its start "
         "values inside the brackets."
     )
-
-
-def _as_parameter(record: PlainTensor) -> Edit | None:
-    written = re.fullmatch(r"(self\.\w+\s*=\s*)(.+?),\s*requires_grad=True\)", record.place.code or "")
-    return edit_line(record.place, f"{written[1]}nn.Parameter({written[2]}))") if written else None
 
 
 class BufferNotRegistered(Check):
@@ -220,7 +216,8 @@ class BufferNotRegistered(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         for name, record in self._last.items():
             if record.changed:
-                edit = _as_registered_buffer(record)
+                written = as_buffer(record.place.code or "")
+                edit = edit_line(record.place, written.replace(", persistent=False", "")) if written else None
                 yield self.finding(
                     severity="warning" if record.saved else "note",
                     confidence=0.85 if record.saved else 0.6,
@@ -239,11 +236,6 @@ class BufferNotRegistered(Check):
                     evidence={"values": float(record.elements), "looks": float(record.looks)},
                     edit=edit,
                 )
-
-
-def _as_registered_buffer(record: PlainTensor) -> Edit | None:
-    written = as_buffer(record.place.code or "")
-    return edit_line(record.place, written.replace(", persistent=False", "")) if written else None
 
 
 class ParameterCreatedInForward(Check):

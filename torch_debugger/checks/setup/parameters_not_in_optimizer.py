@@ -102,11 +102,15 @@ class ParametersNotInOptimizer(Check):
         early = lies_before_the_rest(ledger, names) and not unfrozen
         elements = sum(row.elements for row in ledger.rows if row.name in names)
         total = sum(row.elements for row in ledger.rows if row.trainable)
+        texts = [f"all {count} parameters of `{path}`" if count > 1 else f"`{path}`" for path, count in groups[:3]]
+        if len(groups) > 3:
+            texts.append(f"{sum(count for _, count in groups[3:])} more parameters")
+        text = " and ".join(", ".join(texts).rsplit(", ", 1))
         return self.finding(
             severity="warning" if early else "error",
             confidence=0.6 if early else 0.8 if groups[0][0] == ledger.root else 0.95,
-            message=f"{list_groups(groups)} get a gradient on every step but are in no optimizer: {elements:,} of "
-            f"{total:,} trainable values of `{ledger.root}` keep the values they started with.",
+            message=f"{(text[0].upper() + text[1:])} get a gradient on every step but are in no optimizer: "
+            f"{elements:,} of {total:,} trainable values of `{ledger.root}` keep the values they started with.",
             why="An optimizer moves only the parameters it was given when it was made. These have gradients "
             "that are not zero, so the loss asks for them to change, and nothing changes them.",
             fix=_hand_over(groups, optimizer) if unfrozen else _fix(ledger, groups, optimizer, early),
@@ -189,11 +193,3 @@ def _largest_missing(name: str, concerned: Sequence[str], names: set[str]) -> st
         if all(other in names for other in concerned if other.startswith(path + ".")):
             return path
     return name
-
-
-def list_groups(groups: list[tuple[str, int]]) -> str:
-    texts = [f"all {count} parameters of `{path}`" if count > 1 else f"`{path}`" for path, count in groups[:3]]
-    if len(groups) > 3:
-        texts.append(f"{sum(count for _, count in groups[3:])} more parameters")
-    text = " and ".join(", ".join(texts).rsplit(", ", 1))
-    return text[0].upper() + text[1:]

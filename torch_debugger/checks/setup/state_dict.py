@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.call_edits import edit_line
-from torch_debugger.records import CheckpointLoad, Finding, SavedTensor
+from torch_debugger.records import CheckpointLoad, Finding
 
 
 class CheckpointDoesNotMatch(Check):
@@ -78,12 +78,10 @@ def _is_renamed(load: CheckpointLoad) -> bool:
         return False
     only_head = all(one.key.startswith(load.last_layer + ".") for one in load.missing)
     shapes = [one.shape for one in load.missing]
-    enough = Counter(_shaped(load.unexpected)) == Counter(shapes)
+    enough = Counter([one.shape for one in load.unexpected if not one.key.endswith("num_batches_tracked")]) == Counter(
+        shapes
+    )
     return not only_head and enough
-
-
-def _shaped(entries: tuple[SavedTensor, ...]) -> list[tuple[int, ...]]:
-    return [one.shape for one in entries if not one.key.endswith("num_batches_tracked")]
 
 
 def _fix(load: CheckpointLoad, wanted: str, given: str) -> str:

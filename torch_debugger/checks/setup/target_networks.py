@@ -115,6 +115,9 @@ class GradientThroughTargetNetwork(Check):
             if len(looks) == self.looks_needed:
                 first, last = looks[0], looks[-1]
                 also = " and an optimizer holds them" if last.held else ""
+                # The one line that calls it, else the one that makes it.
+                advice = f"Call `{last.name}(...)` under `with torch.no_grad():`, or freeze it once: "
+                advice += f"`{last.name}.requires_grad_(False)` after the line that makes it{at_line(last.made)}"
                 yield self.finding(
                     severity="error" if last.held else "warning",
                     confidence=0.92 if last.held else 0.88,
@@ -122,8 +125,8 @@ class GradientThroughTargetNetwork(Check):
                     f"that the script keeps up to date itself{_by(last)}; seen since step {first.step}.",
                     why="A target is meant to stand still while the prediction moves towards it. With the graph left "
                     "on, backward() also computes how the target should move, and an optimizer that holds it moves it.",
-                    fix=_without_gradients(last),
-                    where=_where(last),
+                    fix=(advice + (", and leave its parameters out of the optimizer." if last.held else ".")),
+                    where=(last.calls[0] if len(last.calls) == 1 else last.made or Place(module=last.name)),
                     steps=(first.step, last.step),
                     evidence={"copy_of": last.of, "in_optimizer": float(last.held)},
                 )
@@ -133,14 +136,3 @@ def _by(look: CopyLook) -> str:
     """The line that does it, where it is known."""
     written = (*look.walks, *look.loads)
     return at_line(written[-1]) if written else ""
-
-
-def _where(look: CopyLook) -> Place:
-    """The one line that calls it, else the one that makes it."""
-    return look.calls[0] if len(look.calls) == 1 else look.made or Place(module=look.name)
-
-
-def _without_gradients(look: CopyLook) -> str:
-    advice = f"Call `{look.name}(...)` under `with torch.no_grad():`, or freeze it once: "
-    advice += f"`{look.name}.requires_grad_(False)` after the line that makes it{at_line(look.made)}"
-    return advice + (", and leave its parameters out of the optimizer." if look.held else ".")

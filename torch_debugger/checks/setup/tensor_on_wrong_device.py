@@ -140,10 +140,6 @@ def _odd_name(record: Rehearsal) -> str | None:
     return left[0] if len(left) == 1 else None
 
 
-def _tensor_names(record: Rehearsal) -> set[str]:
-    return {tensor.name for tensor in record.tensors}
-
-
 def _stays(tensor: LocalTensor) -> bool:
     return tensor.device == "cpu" and bool(tensor.shape)  # without dimensions it may meet any device
 
@@ -179,7 +175,9 @@ def _in_plain_list(odd: str | None) -> bool:
 
 def _reference(record: Rehearsal) -> str | None:
     """A tensor that is on the accelerator and known where the odd one is made; one in that line comes first."""
-    here = record.origin.line == record.place.line or assigned(record.origin.code) in _tensor_names(record)
+    here = record.origin.line == record.place.line or assigned(record.origin.code) in {
+        tensor.name for tensor in record.tensors
+    }
     if record.origin.file != record.place.file or not here:
         return None
     names = [tensor.name for tensor in record.tensors if tensor.device != "cpu" and "." not in tensor.name]

@@ -153,19 +153,16 @@ class TrainModeInValidation(Check):
         if not self._validations.see(record):
             return
         for calls in record.calls:
-            if self._is_noisy(calls, record):
+            if (
+                calls.trained
+                and bool(calls.dropouts or calls.norms)
+                and calls.train_only + calls.train_grad == record.batches
+            ):
                 count = self._count[calls.root] = self._count.get(calls.root, 0) + 1
                 self._first.setdefault(calls.root, record.step)
                 if count >= self.passes_needed and calls.root not in self._reported | self._evaluated:
                     self._reported.add(calls.root)
                     yield self._found(calls, record)
-
-    def _is_noisy(self, calls: PassCalls, record: PassFact) -> bool:
-        return (
-            calls.trained
-            and bool(calls.dropouts or calls.norms)
-            and calls.train_only + calls.train_grad == record.batches
-        )
 
     def _found(self, calls: PassCalls, record: PassFact) -> Finding:
         return self.finding(
