@@ -33,31 +33,23 @@ def _count(crash: CrashFact, function: CustomFunction) -> Blame | None:
         return None
     expected, got = int(told[1]), int(told[2])
     missing = function.inputs[got:expected]
+    names = " and ".join(f"`{name}`" for name in missing)
+    inputs = f" ({', '.join(f'`{name}`' for name in function.inputs)})" if len(function.inputs) == expected else ""
+    line, edit = place_text(function.returned), None
     message = (
-        f"`{function.name}.backward` returns {got} gradient{'s'[: got != 1]} at {place_text(function.returned)}, but "
-        f"`{function.name}.forward` takes {expected} inputs{_named(function, expected)}."
+        f"`{function.name}.backward` returns {got} gradient{'s'[: got != 1]} at {line}, but "
+        f"`{function.name}.forward` takes {expected} inputs{inputs}."
     )
-    fix, edit = (
-        f"Return {expected} values at {place_text(function.returned)}, in the order of forward's inputs.",
-        None,
-    )
+    fix = f"Return {expected} values at {line}, in the order of forward's inputs."
     if missing and not any(function.needed[got:expected]) and function.needed and len(function.gradients) == got:
         after = ", ".join([*function.gradients, *("None" for _ in missing)])
-        names = " and ".join(f"`{name}`" for name in missing)
-        fix = f"Return None for {names}, which {'need' if len(missing) > 1 else 'needs'} no gradient: write "
-        fix, edit = _returning(function.returned, after, fix)
+        need = "need" if len(missing) > 1 else "needs"
+        fix, edit = _returning(function.returned, after, f"Return None for {names}, which {need} no gradient: write ")
     elif missing:
-        names = " and ".join(f"`{name}`" for name in missing)
-        fix = f"Return the gradient for {names} too at {place_text(function.returned)}, in the order of the inputs."
+        fix = f"Return the gradient for {names} too at {line}, in the order of the inputs."
     elif len(function.gradients) == got > expected:
         fix, edit = _returning(function.returned, ", ".join(function.gradients[:expected]), "Drop the rest: write ")
     return _blame(crash, function, message, _COUNT_WHY, fix, edit)
-
-
-def _named(function: CustomFunction, expected: int) -> str:
-    if len(function.inputs) != expected:
-        return ""
-    return f" ({', '.join(f'`{name}`' for name in function.inputs)})"
 
 
 def _returning(returned: Place, values: str, words: str) -> tuple[str, Edit | None]:

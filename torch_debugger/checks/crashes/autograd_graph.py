@@ -73,73 +73,57 @@ def _where(cut: GraphCut) -> str:
 
 def _fix(cut: GraphCut) -> tuple[str, Edit | None]:
     line, code = place_text(cut.place), cut.place.code or ""
-    if cut.reason in ("detach", "data", "item", "tensor", "numpy"):
-        line, code = place_text(cut.place), cut.place.code or ""
-        whole = _as_written(cut, code)
-        if whole and cut.reason == "tensor" and "stack" in _instead(cut):
-            return f"Keep the graph: write `{_instead(cut)}` instead of `{whole}` at {line}.", rewritten(
-                cut.place, whole, _instead(cut)
+    whole = cut.text if cut.text and code.count(cut.text) == 1 else ""
+    match cut.reason:
+        case "detach" | "data" | "item" | "tensor" | "numpy":
+            stacked = cut.reason == "tensor" and cut.parts  # a list of tensors: torch.stack(losses)
+            instead = f"torch.stack({cut.inner})" if stacked else cut.inner
+            stays_numpy = cut.reason == "numpy" and not cut.text.startswith("torch.")  # what follows computes with it
+            if whole and instead and not stays_numpy:
+                edit = rewritten(cut.place, whole, instead)
+                return f"Keep the graph: write `{instead}` instead of `{whole}` at {line}.", edit
+            plain = re.sub(r"\.detach\(\)|\.data\b", "", code)
+            if not cut.text and plain != code and cut.reason in ("detach", "data"):
+                kept, _, value = plain.partition(" = ")
+                if kept == value:
+                    return f"Keep the graph: drop `{code}` at {line}.", rewritten(cut.place, code, "")
+                return f"Keep the graph: write `{plain}` at {line}.", rewritten(cut.place, code, plain)
+            return f"Keep to torch operations at {line}, and take numbers out only for printing.", None
+        case "grad":
+            kept = with_argument(whole or cut.text, "create_graph=True")
+            return f"Keep the graph: write `{kept}` at {line}.", rewritten(cut.place, whole, kept)
+        case "integer":
+            # Something with a slope in place of a threshold or a choice.
+            soft = "Compute the loss from the scores or probabilities themselves."
+            threshold = re.fullmatch(r"(.+) >=? 0(?:\.0)?", cut.text)
+            if threshold is not None:
+                sigmoid = f"torch.sigmoid({threshold[1]})"
+                soft = f"Compute the loss from probabilities: use `{sigmoid}` in place of `{cut.text}`."
+            return f"{soft} Keep {line} for counting what is right.", None
+        case "decorator":
+            edit = Edit(cut.place.file or "", cut.place.line or 0, code, "") if code.startswith("@") else None
+            return f"Take `@{cut.text}` off `{cut.inner}` at {line}; keep it for evaluation only.", edit
+        case "no_grad":
+            return f"Take what is trained out of the block at {line}; keep it for evaluation only.", None
+        case "switched-off":
+            return (
+                f"Put the evaluation under `with torch.no_grad():` instead of `{cut.text}` at {line}, or call "
+                "`torch.set_grad_enabled(True)` after it.",
+                None,
             )
-        stays_numpy = cut.reason == "numpy" and not cut.text.startswith("torch.")  # what follows computes with numpy
-        if whole and cut.inner and not stays_numpy:
-            return f"Keep the graph: write `{cut.inner}` instead of `{whole}` at {line}.", rewritten(
-                cut.place, whole, cut.inner
-            )
-        plain = re.sub(r"\.detach\(\)|\.data\b", "", code)
-        if not cut.text and plain != code and cut.reason in ("detach", "data"):
-            kept, _, value = plain.partition(" = ")
-            if kept == value:
-                return f"Keep the graph: drop `{code}` at {line}.", rewritten(cut.place, code, "")
-            return f"Keep the graph: write `{plain}` at {line}.", rewritten(cut.place, code, plain)
-        return f"Keep to torch operations at {line}, and take numbers out only for printing.", None
-    if cut.reason == "grad":
-        kept = with_argument(_as_written(cut, code) or cut.text, "create_graph=True")
-        return f"Keep the graph: write `{kept}` at {line}.", rewritten(cut.place, _as_written(cut, code), kept)
-    if cut.reason == "integer":
-        return f"{_soft(cut)}Keep {line} for counting what is right.", None
-    if cut.reason == "decorator":
-        edit = Edit(cut.place.file or "", cut.place.line or 0, code, "") if code.startswith("@") else None
-        return f"Take `@{cut.text}` off `{cut.inner}` at {line}; keep it for evaluation only.", edit
-    if cut.reason == "no_grad":
-        return f"Take what is trained out of the block at {line}; keep it for evaluation only.", None
-    if cut.reason == "switched-off":
-        return (
-            f"Put the evaluation under `with torch.no_grad():` instead of `{cut.text}` at {line}, or call "
-            "`torch.set_grad_enabled(True)` after it.",
-            None,
-        )
-    if cut.reason == "constant":
-        code, line = cut.place.code or "", place_text(cut.place)
-        name = cut.text.partition("(")[0].rpartition(".")[2]
-        calls = [call for call in calls_of(code, name) if one_line(call) == one_line(cut.text) or call == cut.text]
-        if len(calls) != 1 or "requires_grad" in calls[0]:
-            return f"Make `{cut.inner}` with `requires_grad=True` at {line}.", None
-        asked = with_argument(calls[0], "requires_grad=True")
-        return f"Ask for its gradient: write `{asked}` at {line}.", rewritten(cut.place, calls[0], asked)
-    at = f" behind {place_text(cut.place)}" if cut.place.file else ""
+        case "constant":
+            name = cut.text.partition("(")[0].rpartition(".")[2]
+            calls = [call for call in calls_of(code, name) if one_line(call) == one_line(cut.text) or call == cut.text]
+            if len(calls) != 1 or "requires_grad" in calls[0]:
+                return f"Make `{cut.inner}` with `requires_grad=True` at {line}.", None
+            asked = with_argument(calls[0], "requires_grad=True")
+            return f"Ask for its gradient: write `{asked}` at {line}.", rewritten(cut.place, calls[0], asked)
+    at = f" behind {line}" if cut.place.file else ""
     return (
         f"Leave the part that is trained unfrozen: set `requires_grad_(True)` on it{at}, such as on the last "
         "layer, or build that layer after the freezing.",
         None,
     )
-
-
-def _soft(cut: GraphCut) -> str:
-    """Something with a slope in place of a threshold or a choice."""
-    threshold = re.fullmatch(r"(.+) >=? 0(?:\.0)?", cut.text)
-    if threshold is not None:
-        soft = f"torch.sigmoid({threshold[1]})"
-        return f"Compute the loss from probabilities: use `{soft}` in place of `{cut.text}`. "
-    return "Compute the loss from the scores or probabilities themselves. "
-
-
-def _instead(cut: GraphCut) -> str:
-    """A list of tensors is stacked: torch.stack(losses) for torch.tensor(losses)"""
-    return f"torch.stack({cut.inner})" if cut.parts else cut.inner
-
-
-def _as_written(cut: GraphCut, code: str) -> str:
-    return cut.text if cut.text and code.count(cut.text) == 1 else ""
 
 
 # An input of autograd.grad that no gradient can be given for.
@@ -332,43 +316,30 @@ def explain_unreduced(crash: CrashFact) -> Blame | None:
     root = evidence.roots[0] if evidence is not None and evidence.roots else None
     if crash.kind != "RuntimeError" or root is None or frame is None or crash.frames[-1].function != "_make_grads":
         return None
+    name = f"`{root.name}`" if root.name else "the tensor"
+    told: dict[str, float | str]
     if "grad can be implicitly created only for scalar outputs" in crash.message and root.shape:
-        evidence = crash.evidence.autograd
-        criterion = evidence.criterion if evidence is not None else Place()
-        made = evidence.root_made if evidence is not None else Place()
-        name = f"`{root.name}`" if root.name else "the tensor"
+        criterion, made = (evidence.criterion, evidence.root_made) if evidence is not None else (Place(), Place())
         behind = "; or write `.mean()` behind the loss where each sample's own value is used too"
         fix, edit, where = _with_mean(criterion, behind) or _with_mean(made) or _mean_here(frame, root)
         from_line = f", made at {place_text(made)}," if made.file else ""
-        told: dict[str, float | str] = {"loss": f"{root.dtype} {shape_text(root.shape)}"}
-        if made.file:
-            told["made"] = line_text(made)
-        return Blame(
-            f"`{one_line(frame.code)}` at {place_text(crash.place)} needs a single number, but {name}{from_line} "
-            f"is {shape_text(root.shape)}.",
-            _ONE_NUMBER_WHY,
-            fix,
-            where,
-            told | {"backward": line_text(crash.place)},
-            0.97,
-            edit,
-        )
-    if "grad_output[0] has a shape of" in crash.message:
+        what = f"needs a single number, but {name}{from_line} is {shape_text(root.shape)}"
+        why = _ONE_NUMBER_WHY
+        told = {"loss": f"{root.dtype} {shape_text(root.shape)}"} | ({"made": line_text(made)} if made.file else {})
+    elif "grad_output[0] has a shape of" in crash.message:
         given = next((tensor for tensor in crash.frames[-1].tensors if tensor.name == "grads[0]"), None)
         if given is None or given.shape == root.shape:
             return None
-        name = f"`{root.name}`" if root.name else "the tensor"
-        return Blame(
-            f"`{one_line(frame.code)}` at {place_text(crash.place)} gives backward a gradient "
-            f"{shape_text(given.shape)} for {name}, which is {shape_text(root.shape)}.",
-            "The gradient given to backward says how much each element counts, so it has the shape of the tensor.",
-            f"Give it a gradient of shape {shape_text(root.shape)}, as `torch.ones_like({root.name or 'x'})` is; or "
-            f"call `{root.name or 'x'}.mean().backward()`.",
-            crash.place,
-            {"gradient": shape_text(given.shape), "tensor": shape_text(root.shape), "backward": line_text(crash.place)},
-            0.97,
-        )
-    return None
+        what = f"gives backward a gradient {shape_text(given.shape)} for {name}, which is {shape_text(root.shape)}"
+        why = "The gradient given to backward says how much each element counts, so it has the shape of the tensor."
+        like, mean = f"`torch.ones_like({root.name or 'x'})`", f"`{root.name or 'x'}.mean().backward()`"
+        fix = f"Give it a gradient of shape {shape_text(root.shape)}, as {like} is; or call {mean}."
+        where, edit = crash.place, None
+        told = {"gradient": shape_text(given.shape), "tensor": shape_text(root.shape)}
+    else:
+        return None
+    message = f"`{one_line(frame.code)}` at {place_text(crash.place)} {what}."
+    return Blame(message, why, fix, where, told | {"backward": line_text(crash.place)}, 0.97, edit)
 
 
 def _with_mean(made: Place, behind: str = "") -> tuple[str, Edit | None, Place] | None:

@@ -10,7 +10,9 @@ from torch_debugger.checks.crashes.explanation import Blame, line_text, place_te
 from torch_debugger.checks.crashes.user_code import (
     Change,
     calls_of,
+    first_statement,
     line_of_one,
+    nodes_of,
     one_line,
     parse_statement,
     rewritten,
@@ -302,8 +304,7 @@ def explain_written_leaf(crash: CrashFact) -> Blame | None:
     place, name = Place(frame.file, frame.code_line or frame.line, frame.module, frame.code), refused.tensor.name
     made = f" at {place_text(refused.made)}" if refused.made.file else ""
     if refused.inference:
-        tree = parse_statement(frame.code)
-        first = next((node.id for node in ast.walk(tree) if isinstance(node, ast.Name)), "") if tree is not None else ""
+        first = next((node.id for node in nodes_of(frame.code) if isinstance(node, ast.Name)), "")
         what, why, copy = (
             f"which was made in inference mode{made}",
             _INFERENCE_WHY,
@@ -376,8 +377,7 @@ def carried_change(state: CarriedState) -> Change:
 
     # `self.h = h.detach()` for `self.h = h` in a module's own method
     kept, appended = "", re.fullmatch(r"(.+\.append\()(\w+)\)", state.place.code or "")
-    tree = parse_statement(state.place.code or "") if state.in_module else None
-    node = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+    node = first_statement(state.place.code) if state.in_module else None
     if appended is not None:
         kept = f"{appended[1]}{appended[2]}.detach())"
     elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Name) and len(node.targets) == 1:

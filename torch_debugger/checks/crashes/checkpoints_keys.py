@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, as_sentence, line_text, place_text, shape_text, user_frame
-from torch_debugger.checks.crashes.user_code import Change, Statement, one_line, rewritten, statement_of
+from torch_debugger.checks.crashes.user_code import Change, Statement, one_line, statement_of, write_instead
 from torch_debugger.records import CrashFact, Place
 from torch_debugger.records.crash_modules import ModelLoad, OptimizerLoad, StateEntry
 
@@ -415,7 +415,8 @@ def load_given_path(statement: Statement) -> Change:
     argument = statement.argument(_CALL, 0, "state_dict")
     if argument is None:
         return Change(f"read the file with torch.load at {place_text(statement.line)}", None, statement.line)
-    return _instead(statement, argument.call, argument.replaced(f'torch.load({argument.text}, map_location="cpu")'))
+    changed = argument.replaced(f'torch.load({argument.text}, map_location="cpu")')
+    return write_instead(statement.whole, argument.call, changed, statement.line)
 
 
 def receive_instead(statement: Statement, submodule: str) -> Change:
@@ -424,12 +425,8 @@ def receive_instead(statement: Statement, submodule: str) -> Change:
     if call is None or call.count(".load_state_dict(") != 1:
         told = f"call `{submodule}.load_state_dict` of the model at {place_text(statement.line)}"
         return Change(told, None, statement.line)
-    return _instead(statement, call, call.replace(".load_state_dict(", f".{submodule}.load_state_dict("))
-
-
-def _instead(statement: Statement, call: str, changed: str) -> Change:
-    text = f"write `{one_line(changed)}` instead of `{one_line(call)}` at {place_text(statement.line)}"
-    return Change(text, rewritten(statement.whole, call, changed), statement.line)
+    changed = call.replace(".load_state_dict(", f".{submodule}.load_state_dict(")
+    return write_instead(statement.whole, call, changed, statement.line)
 
 
 def given_text(statement: Statement) -> str:

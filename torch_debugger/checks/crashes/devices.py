@@ -12,12 +12,15 @@ from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
 from torch_debugger.checks.crashes.layers_and_losses import change_input
 from torch_debugger.checks.crashes.user_code import (
+    Change,
     argument_of,
+    first_statement,
+    line_changed,
+    nodes_of,
     one_line,
-    parse_statement,
-    rewritten,
     statement_of,
     with_argument,
+    write_instead,
 )
 from torch_debugger.records import CrashFact, Edit, Place
 from torch_debugger.records.crash import DeviceEvidence, MetTensor
@@ -52,7 +55,7 @@ def explain_mixed_devices(crash: CrashFact) -> Blame | None:
             fix=f"At {place_text(use)} write `{after}`.",
             evidence={others[0].tensor.name: others[0].tensor.device, "line": line_text(crash.place)},
             confidence=0.95,
-            edit=line_edit(use, after),
+            edit=line_changed(use, after),
         )
     for role, explain in _BY_ROLE.items():
         found = [each for each in odd if each.role == role]
@@ -99,7 +102,7 @@ def _weights(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) ->
             f"`self.{attribute}` is a plain list: `.to()` moves only layers that the model knows of.",
             f"Make it an `nn.ModuleList`{written_at(made)}.",
             where,
-            line_edit(made, f"{start} = nn.ModuleList({value})") if whole else None,
+            line_changed(made, f"{start} = nn.ModuleList({value})") if whole else None,
         )
     if model is not None and devices.accelerator in model.devices:
         device = odd[0].beside_made or device_literal(devices.accelerator)
@@ -152,7 +155,7 @@ def _attribute(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) 
         f"{place_text(first.made)}, and stays where it was made.",
         f"At {place_text(first.made)} write `{after}`: a buffer moves with the model.",
         first.made,
-        line_edit(first.made, after),
+        line_changed(first.made, after),
     )
 
 
@@ -162,7 +165,7 @@ def _variable(crash: CrashFact, devices: DeviceEvidence, odd: list[MetTensor]) -
     made = made_on(first.made.code or "", first.beside_made) if first.beside_made else None
     if made is not None and len(odd) == 1 and first.use.file == first.made.file:
         why = f"{_ONE_DEVICE}. `{maker(first.made.code)}` works on the CPU unless it is given a device."
-        return why, f"At {place_text(first.made)} write `{made}`.", first.made, line_edit(first.made, made)
+        return why, f"At {place_text(first.made)} write `{made}`.", first.made, line_changed(first.made, made)
     names = [each.tensor.name for each in odd]
     edit = moved_in(first.use, names, device) if all(each.use == first.use for each in odd) else None
     moves = " and ".join(f"`{name}.to({device})`" for name in names)
@@ -234,7 +237,7 @@ def explain_absent_device(crash: CrashFact) -> Blame | None:
             told = f"write `{edit.after}`" if edit else f"choose the device with `{choice}`"
             fix = f"At {line} {told}, which works on both kinds of machine."
     elif index and asked not in same:
-        edit = line_edit(place, code.replace(asked, same[-1])) if code.count(asked) == 1 else None
+        edit = line_changed(place, code.replace(asked, same[-1])) if code.count(asked) == 1 else None
         count = f"{len(same)} CUDA device{'s' if len(same) > 1 else ''}"
         message = f"{line} asks for {asked}, but this process sees {count}: {', '.join(same)}."
         why = "Devices are counted from 0, and among those that CUDA_VISIBLE_DEVICES leaves visible."
@@ -252,9 +255,9 @@ def _chosen(place: Place, asked: str, kind: str, choice: str) -> Edit | None:
     quoted = re.findall(rf"""["']{re.escape(asked)}["']""", code)
     called = re.findall(rf"\.{kind}\(\d*\)", code)
     if len(quoted) == 1 and not called and _AVAILABLE[kind] not in code:
-        return line_edit(place, code.replace(quoted[0], choice))
+        return line_changed(place, code.replace(quoted[0], choice))
     if len(called) == 1 and not quoted:
-        return line_edit(place, code.replace(called[0], f".to({choice})"))
+        return line_changed(place, code.replace(called[0], f".to({choice})"))
     return None
 
 
@@ -268,7 +271,7 @@ def _unknown_word(crash: CrashFact, devices: DeviceEvidence) -> Blame | None:
     spots = re.findall(rf"""["']{re.escape(devices.asked)}["']""", code)
     there = meant in devices.usable or (meant == "cuda" and "cuda:0" in devices.usable)
     choice = f'"{meant}"' if there else f'"{meant}" if torch.cuda.is_available() else "cpu"'
-    edit = line_edit(devices.asked_at, code.replace(spots[0], choice)) if len(spots) == 1 else None
+    edit = line_changed(devices.asked_at, code.replace(spots[0], choice)) if len(spots) == 1 else None
     return Blame(
         message=f"{place_text(devices.asked_at)} asks for the device `{devices.asked}`; torch calls it `{meant}`.",
         why="A device is named by its kind and number: `cpu`, `cuda`, `cuda:1`, `mps`.",
@@ -293,7 +296,7 @@ def explain_host_copy(crash: CrashFact) -> Blame | None:
     name = met[0].tensor.name if len(met) == 1 and met[0].role != "nameless" else ""
     whole = statement_of(frame, crash.place.module).whole
     tracked = bool(met) and met[0].tensor.requires_grad
-    edit = line_edit(whole, _copied(whole, name, tracked))
+    edit = line_changed(whole, _copied(whole, name, tracked))
     fix = f"Copy it to the CPU first: `{name or 'x'}{'.detach().cpu()' if tracked else '.cpu()'}`."
     if edit is not None:
         fix = f"At {place_text(crash.place)} write `{edit.after}`."
@@ -312,8 +315,7 @@ def explain_host_copy(crash: CrashFact) -> Blame | None:
 def _copied(place: Place, name: str, tracked: bool) -> str | None:
     """out.numpy() -> out.cpu().numpy(); np.array(out) -> np.array(out.cpu())"""
     code = place.code or ""
-    tree = parse_statement(code) if code.isascii() else None
-    nodes = list(ast.walk(tree)) if tree is not None else []
+    nodes = nodes_of(code) if code.isascii() else []
     methods = [node for node in nodes if isinstance(node, ast.Attribute) and node.attr == "numpy"]
     named = [node for node in nodes if isinstance(node, ast.Name | ast.Attribute) and ast.unparse(node) == name]
     spots = [node.value for node in methods] or [node for node in named if isinstance(node.ctx, ast.Load)]
@@ -370,16 +372,15 @@ def explain_location(crash: CrashFact) -> Blame | None:
     # map_location in the user's call: replaced where one is written, else added.
     statement, device = statement_of(frame, None), f"{kind}:0" if location.available else "cpu"
     call = statement.call(["torch.load", "load"])
-    text, edit = f'pass `map_location="{device}"` to torch.load', None
+    change = Change(f'pass `map_location="{device}"` to torch.load', None, statement.line)
     if call is not None:
         written = argument_of(call, 1, "map_location")
         changed = written.replaced(f'"{device}"') if written else with_argument(call, f'map_location="{device}"')
-        text = f"write `{one_line(changed)}` instead of `{one_line(call)}` at {place_text(statement.line)}"
-        edit = rewritten(statement.whole, call, changed)
+        change = write_instead(statement.whole, call, changed, statement.line)
     return Blame(
         message=f"{told}, but {here}.",
         why=why,
-        fix=f"Say where the tensors go: {text}.",
+        fix=f"Say where the tensors go: {change.text}.",
         where=statement.line,
         evidence={
             "location": location.location,
@@ -388,7 +389,7 @@ def explain_location(crash: CrashFact) -> Blame | None:
             "line": line_text(statement.line),
         },
         confidence=0.98,
-        edit=edit,
+        edit=change.edit,
     )
 
 
@@ -422,8 +423,7 @@ def moved_in(place: Place, names: list[str], device: str) -> Edit | None:
     code = place.code or ""
     for name in names:
         # Where an expression of this name is handed on as it is; not the x of x.shape, nor what is assigned.
-        tree = parse_statement(code) if code.isascii() else None
-        nodes = list(ast.walk(tree)) if tree is not None else []
+        nodes = nodes_of(code) if code.isascii() else []
         bases = {id(node.value) for node in nodes if isinstance(node, ast.Attribute)}
         stored = [node for node in nodes if isinstance(getattr(node, "ctx", None), ast.Store)]
         written = {id(part) for node in stored for part in ast.walk(node)}
@@ -437,29 +437,17 @@ def moved_in(place: Place, names: list[str], device: str) -> Edit | None:
         if len(spots) != 1:
             return None
         code = _inserted(code, spots[0], f".to({device})")
-    return line_edit(place, code)
+    return line_changed(place, code)
 
 
 def moved_value(place: Place, device: str) -> Edit | None:
     """net = Net() -> net = Net().to(device)"""
     code = place.code or ""
-    tree = parse_statement(code)
-    statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+    statement = first_statement(code)
     value = statement.value if isinstance(statement, ast.Assign) else None
     if not isinstance(value, ast.Call) or (isinstance(value.func, ast.Attribute) and value.func.attr in _MOVES):
         return None
-    return line_edit(place, _inserted(code, value, f".to({device})"))
-
-
-def line_edit(place: Place, code: str | None) -> Edit | None:
-    """The edit of the one line that differs."""
-    if place.file is None or place.line is None or place.code is None or code is None:
-        return None
-    old, new = place.code.split("\n"), code.split("\n")
-    changed = [index for index in range(len(old)) if len(old) == len(new) and old[index] != new[index]]
-    if len(changed) != 1:
-        return None
-    return Edit(place.file, place.line + changed[0], old[changed[0]], new[changed[0]])
+    return line_changed(place, _inserted(code, value, f".to({device})"))
 
 
 def _inserted(code: str, node: ast.expr, text: str) -> str:

@@ -63,53 +63,47 @@ def explain_layer_dtypes(crash: CrashFact) -> Blame | None:
     if weights is None or not layer.inputs:
         return None
     if layer.kind in ("Embedding", "EmbeddingBag"):
-        if layer.inputs[0].dtype not in ("int64", "int32"):
-            dtype, change = layer.inputs[0].dtype, change_input(crash, layer, "{}.long()")
-            return Blame(
-                message=f"{layer_name(layer)} looks rows up by whole numbers but got {dtype} indices at "
-                f"{place_text(layer.call)}.",
-                why="Indices into an embedding must be int64 or int32.",
-                fix=f"Convert the indices: {change.text}.",
-                where=layer.call,
-                evidence=layer_evidence(layer, input=dtype, expected="int64"),
-                edit=change.edit,
-            )
-        return None
+        dtype, change = layer.inputs[0].dtype, change_input(crash, layer, "{}.long()")
+        message = f"{layer_name(layer)} looks rows up by whole numbers but got {dtype} indices at "
+        if dtype in ("int64", "int32"):
+            return None
+        return Blame(
+            message=f"{message}{place_text(layer.call)}.",
+            why="Indices into an embedding must be int64 or int32.",
+            fix=f"Convert the indices: {change.text}.",
+            where=layer.call,
+            evidence=layer_evidence(layer, input=dtype, expected="int64"),
+            edit=change.edit,
+        )
     odd = next((tensor for tensor in layer.inputs if tensor.dtype not in (weights, "bool")), None)
     if odd is None:
         return None
-    # Layers before this one took the default dtype: then it is this layer that was converted.
+    start = f"{layer_name(layer)} has {weights} weights"
     if crash.flow and odd.dtype == "float32":
-        call, place = calls_of(layer.place.code or "", layer.kind), layer.place if layer.place.file else layer.call
-        edit = rewritten(layer.place, f"{call[0]}{cast_to(weights)}", call[0]) if call else None
-        return Blame(
-            message=f"{layer_name(layer)} has {weights} weights, while the layers before it compute in {odd.dtype}.",
-            why=f"{_WHY}.",
-            fix=f"Keep {layer_name(layer)} in {odd.dtype}: leave out the conversion to {weights} at "
-            f"{place_text(place)}, or convert it back with `{cast_to(odd.dtype)}`.",
-            where=place,
-            evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
-            confidence=0.9,
-            edit=edit,
-        )
-    change = _convert(crash, layer, odd, ".abs()" if odd.dtype.startswith("complex") else cast_to(weights))
-    why, fix = f"{_WHY}{numpy_hint(odd.dtype)}.", f"Convert the input: {change.text}."
-    if odd.dtype.startswith("complex"):  # from a Fourier transform: a cast would drop half of it
-        why = f"{_WHY}; a complex number has two parts, and a conversion keeps only the real one."
+        # Layers before this one took the default dtype: then it is this layer that was converted.
+        call, where = calls_of(layer.place.code or "", layer.kind), layer.place if layer.place.file else layer.call
+        message, why = f"{start}, while the layers before it compute in {odd.dtype}.", f"{_WHY}."
         fix = (
-            f"Take the magnitudes: {change.text}; or give it both parts, `torch.view_as_real(x).flatten(-2)`, "
-            "which are twice as many features."
+            f"Keep {layer_name(layer)} in {odd.dtype}: leave out the conversion to {weights} at "
+            f"{place_text(where)}, or convert it back with `{cast_to(odd.dtype)}`."
         )
-    return Blame(
-        message=f"{layer_name(layer)} has {weights} weights but its input, from {place_text(change.where)}, is "
-        f"{odd.dtype}.",
-        why=why,
-        fix=fix,
-        where=replace(change.where, module=layer.path),
-        evidence=layer_evidence(layer, weights=weights, input=odd.dtype),
-        confidence=0.95 if odd.dtype.startswith("complex") else 0.97,
-        edit=change.edit,
-    )
+        edit = rewritten(layer.place, f"{call[0]}{cast_to(weights)}", call[0]) if call else None
+        confidence = 0.9
+    else:
+        is_complex = odd.dtype.startswith("complex")  # from a Fourier transform: a cast would drop half of it
+        change = _convert(crash, layer, odd, ".abs()" if is_complex else cast_to(weights))
+        message = f"{start} but its input, from {place_text(change.where)}, is {odd.dtype}."
+        why, fix = f"{_WHY}{numpy_hint(odd.dtype)}.", f"Convert the input: {change.text}."
+        if is_complex:
+            why = f"{_WHY}; a complex number has two parts, and a conversion keeps only the real one."
+            fix = (
+                f"Take the magnitudes: {change.text}; or give it both parts, `torch.view_as_real(x).flatten(-2)`, "
+                "which are twice as many features."
+            )
+        where, edit = replace(change.where, module=layer.path), change.edit
+        confidence = 0.95 if is_complex else 0.97
+    evidence = layer_evidence(layer, weights=weights, input=odd.dtype)
+    return Blame(message, why, fix, where, evidence, confidence, edit)
 
 
 def _convert(crash: CrashFact, layer: LayerFact, odd: LocalTensor, cast: str) -> Change:

@@ -401,50 +401,49 @@ def explain_cuda_error(crash: CrashFact) -> Blame | None:
     cuda = crash.evidence.cuda
     if cuda is None or cuda.kind not in ("address", "launch", "library", "image") or raised_by_the_user(crash):
         return None
+    line, evidence, confidence = place_text(crash.place), {"error": cuda.told}, 0.97
     if cuda.kind == "image":
         if not cuda.capability or cuda.capability in cuda.architectures:
             return None
         built = ", ".join(cuda.architectures) or "no GPU"
-        return Blame(
-            message=f"This torch has no kernels for {cuda.name} ({cuda.capability}): it was built for {built}.",
-            why="A build holds kernels for a list of architectures only; a device that is older or newer than all "
-            "of them cannot run it.",
-            fix="Install a build of torch whose list includes the device: choose another CUDA version at "
-            "pytorch.org/get-started, or the nightly build for a new device.",
-            evidence=_told(crash, cuda, device=f"{cuda.name} {cuda.capability}", built=built),
+        message = f"This torch has no kernels for {cuda.name} ({cuda.capability}): it was built for {built}."
+        why = (
+            "A build holds kernels for a list of architectures only; a device that is older or newer than all "
+            "of them cannot run it."
         )
-    short = cuda.kind == "library" and cuda.alive and cuda.free_bytes < _LITTLE
-    if short and cuda.told.endswith(_STARTS):
-        return Blame(
-            message=f"{cuda.told} at {place_text(crash.place)} is an out-of-memory error: "
-            f"{bytes_text(cuda.free_bytes)} of the device's {bytes_text(cuda.total_bytes)} are free.",
-            why="The library makes a workspace of its own beside torch's memory, and there was no room for it; it "
-            "does not say so.",
-            fix="Use a smaller batch, end other programs on the device, or leave the library room: "
-            "`torch.cuda.set_per_process_memory_fraction(0.95)` at the start.",
-            evidence=_told(crash, cuda, free=bytes_text(cuda.free_bytes), total=bytes_text(cuda.total_bytes)),
-            confidence=0.9,
+        fix = (
+            "Install a build of torch whose list includes the device: choose another CUDA version at "
+            "pytorch.org/get-started, or the nightly build for a new device."
         )
-    return explain_lookup(crash, cuda, 0.85) or _unknown(crash, cuda)
-
-
-def _unknown(crash: CrashFact, cuda: CudaEvidence) -> Blame:
-    """No index out of range and memory left: say so, and how to find the line."""
-    answers = f" The device still answers, with {bytes_text(cuda.free_bytes)} free." if cuda.alive else ""
-    dead = "" if cuda.alive else " Every later call into the GPU fails in this process."
-    late, exact = ("", "") if cuda.blocking else (_MAYBE_EARLIER, f"{EXACT_LINE[0].upper()}{EXACT_LINE[1:]}. ")
-    return Blame(
-        message=f'The GPU failed with "{cuda.told}", which showed at {place_text(crash.place)}.',
-        why=f"{late}No index of the last batches that could be read on the CPU is out of range.{answers}{dead}",
-        fix=f"{exact}`compute-sanitizer python script.py` names the kernel and the address. Custom and "
-        "compiled kernels come first: try without them.",
-        evidence=_told(crash, cuda),
-        confidence=0.6,
-    )
-
-
-def _told(crash: CrashFact, cuda: CudaEvidence, **others: float | str) -> dict[str, float | str]:
-    return {"error": cuda.told, **others, "line": line_text(crash.place)}
+        evidence |= {"device": f"{cuda.name} {cuda.capability}", "built": built}
+    elif cuda.kind == "library" and cuda.alive and cuda.free_bytes < _LITTLE and cuda.told.endswith(_STARTS):
+        free, total = bytes_text(cuda.free_bytes), bytes_text(cuda.total_bytes)
+        message = f"{cuda.told} at {line} is an out-of-memory error: {free} of the device's {total} are free."
+        why = (
+            "The library makes a workspace of its own beside torch's memory, and there was no room for it; it "
+            "does not say so."
+        )
+        fix = (
+            "Use a smaller batch, end other programs on the device, or leave the library room: "
+            "`torch.cuda.set_per_process_memory_fraction(0.95)` at the start."
+        )
+        evidence, confidence = evidence | {"free": free, "total": total}, 0.9
+    elif (found := explain_lookup(crash, cuda, 0.85)) is not None:
+        return found
+    else:
+        # No index out of range and memory left: say so, and how to find the line.
+        state = " Every later call into the GPU fails in this process."
+        if cuda.alive:
+            state = f" The device still answers, with {bytes_text(cuda.free_bytes)} free."
+        late, exact = ("", "") if cuda.blocking else (_MAYBE_EARLIER, f"{EXACT_LINE[0].upper()}{EXACT_LINE[1:]}. ")
+        message = f'The GPU failed with "{cuda.told}", which showed at {line}.'
+        why = f"{late}No index of the last batches that could be read on the CPU is out of range.{state}"
+        fix = (
+            f"{exact}`compute-sanitizer python script.py` names the kernel and the address. Custom and "
+            "compiled kernels come first: try without them."
+        )
+        confidence = 0.6
+    return Blame(message, why, fix, evidence={**evidence, "line": line_text(crash.place)}, confidence=confidence)
 
 
 class CudaKernelError(CrashCheck):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from torch_debugger.checks.call_edits import replace_in_line
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, a_kind, line_text, place_text
 from torch_debugger.checks.crashes.user_code import (
@@ -10,7 +11,6 @@ from torch_debugger.checks.crashes.user_code import (
     argument_of,
     calls_of,
     change_argument,
-    line_edit,
     line_replaced,
     rewritten,
     statement_place,
@@ -57,13 +57,13 @@ def explain_base_init(crash: CrashFact) -> Blame | None:
             message = f"`{cls}.__init__` hands arguments on to `{base}`, which takes none: `{written}`."
             why = f"`{base}` keeps no settings: sizes and the like belong to your own class."
             fix = f"Write `super().__init__()` instead of `{place.code}` at {line}."
-            edit = line_edit(place, code, "super().__init__()") if code == written else None
+            edit = replace_in_line(place, code, "super().__init__()") if code == written else None
         case "misspelt":
             wanted = f"; `self.{needed}`, which it assigns, does not exist therefore" if needed else ""
             message = f"`{cls}` has no `__init__`: its constructor is spelt `{written}` at {line}{wanted}."
             why = "Python calls `__init__`, with two underscores on each side, when an object is made; no other name."
             fix = f"Rename `{written}` to `__init__` at {line}."
-            edit = line_edit(place, f"{written}(", "__init__(")
+            edit = replace_in_line(place, f"{written}(", "__init__(")
         case _:  # a dataclass
             message = f"`{cls}` is a dataclass: the `__init__` that is made for it does not initialise `{base}`."
             fix = (
@@ -193,7 +193,7 @@ def _form(crash: CrashFact, fact: RegistrationRefusal) -> Explanation:
     code = fact.place.code or ""
     after = f"class {fact.name}(nn.Module):"
     plain = code in (f"class {fact.name}:", f"class {fact.name}():", f"class {fact.name}(object):")
-    edit = line_edit(fact.place, code, after) if plain and fact.held else None
+    edit = replace_in_line(fact.place, code, after) if plain and fact.held else None
     rest = "" if fact.held else ", and `super().__init__()` as the first line of its `__init__`"
     return message, Change(f"write `{after}` at {place_text(fact.place)}{rest}", edit, fact.place), why
 

@@ -8,6 +8,7 @@ import math
 import re
 from dataclasses import replace
 
+from torch_debugger.checks.call_edits import replace_in_line
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import (
     Blame,
@@ -26,7 +27,6 @@ from torch_debugger.checks.crashes.user_code import (
     edited_place,
     first_line,
     is_simple_statement,
-    line_edit,
     one_line,
     parse_expression,
     respelled,
@@ -71,7 +71,7 @@ def explain_missing_forward(crash: CrashFact) -> Blame | None:
         else:
             message = f"{start}; it has a method `{near.name}` at {line}."
             fix = f"Rename `{near.name}` to `forward` at {line}."
-            edit = line_edit(near.place, f"{near.name}(", "forward(")
+            edit = replace_in_line(near.place, f"{near.name}(", "forward(")
     evidence: dict[str, float | str] = {"class": line_text(fact.place), "call": line_text(crash.place)}
     return Blame(message, _WHY, fix, where, evidence, 0.98, edit)
 
@@ -155,7 +155,9 @@ def explain_forward_call(crash: CrashFact) -> Blame | None:
         why = "Python hands the object itself to a method as its first argument."
         fix = f"Write `self` as the first argument at {place_text(fact.place)}."
         empty = "forward()" in (fact.place.code or "")
-        edit = line_edit(fact.place, *(("forward()", "forward(self)") if empty else ("forward(", "forward(self, ")))
+        edit = replace_in_line(
+            fact.place, *(("forward()", "forward(self)") if empty else ("forward(", "forward(self, "))
+        )
         where = fact.place
     elif unknown:
         name = unknown[0]
@@ -165,7 +167,7 @@ def explain_forward_call(crash: CrashFact) -> Blame | None:
         if close:
             place = statement_place(crash)
             fix = f"Write `{close[0]}=` instead of `{name}=` at {place_text(crash.place)}."
-            edit = line_edit(place, f"{name}=", f"{close[0]}=") if "\n" not in (place.code or "") else None
+            edit = replace_in_line(place, f"{name}=", f"{close[0]}=") if "\n" not in (place.code or "") else None
     elif missing:
         message, fix = _too_few(crash, fact, missing)
     elif len(fact.given) > len(fact.takes):
@@ -279,7 +281,7 @@ def _change(crash: CrashFact, fact: ClassUseFact) -> Change:
         code, line = fact.assigned.code or "", place_text(fact.assigned)
         if fact.needs:
             return Change(f"build an object at {line}: `{code}({needed})`", None, fact.assigned)
-        edit = line_edit(fact.assigned, code, f"{code}()") if code.endswith(fact.cls) else None
+        edit = replace_in_line(fact.assigned, code, f"{code}()") if code.endswith(fact.cls) else None
         return Change(f"write `{code}()` instead of `{code}` at {line}", edit, fact.assigned)
     named = [name for name in fact.objects if fact.call.startswith(f"{fact.written}(")]
     # The whole statement of the call, where it is the one that crashed.
@@ -511,7 +513,7 @@ def from_loader(source: BatchSource) -> MessageAndChange:
 
 
 def from_range(source: BatchSource) -> MessageAndChange:
-    node = ast.parse(source.name, mode="eval").body
+    node = parse_expression(source.name)
     assert isinstance(node, ast.Call)
     first, end, step = (ast.unparse(part) for part in node.args)
     changed = f"range({first}, {end} - 1, {step})"

@@ -16,8 +16,8 @@ from torch_debugger.checks.crashes.names_of_torch import (
     known_name,
     renamed,
 )
-from torch_debugger.checks.crashes.user_code import Statement, line_replaced, rewritten, statement_of
-from torch_debugger.records import CrashFact, Edit, Place
+from torch_debugger.checks.crashes.user_code import line_replaced, rewritten, statement_of
+from torch_debugger.records import CrashFact
 from torch_debugger.records.crash import NameEvidence
 
 
@@ -29,63 +29,41 @@ def explain_absent_attribute(crash: CrashFact) -> Blame | None:
     if crash.evidence.building is not None:
         return None  # the object was never rightly built: that is the cause
     statement = statement_of(frame, frame.module)
+    where, line, confidence, edit = statement.line, place_text(statement.line), 0.95, None
+    evidence: dict[str, float | str] = {"asked": name.asked, "class": name.lineage[0], "line": line_text(where)}
+    evidence |= {"exist": ", ".join(name.near)} if name.near else {}
     if name.inner:
         kind = name.lineage[0].rpartition(".")[2]
-        return Blame(
-            message=f"`{name.owner}` is a {kind} around the model, and has no `{name.asked}` itself.",
-            why=f"The wrapper keeps the model as `{name.inner}` and passes on the call, not the attributes.",
-            fix=f"Write `.{name.inner}.{name.asked}` instead of `.{name.asked}` at {place_text(statement.line)}.",
-            where=statement.line,
-            evidence=_evidence(name, statement),
-            confidence=0.98,
-            edit=rewritten(statement.whole, f".{name.asked}", f".{name.inner}.{name.asked}"),
-        )
-    if name.place_form:
-        place, attribute = name.place, f"self.{name.asked}"
-        where, edit = statement.line, None
+        message = f"`{name.owner}` is a {kind} around the model, and has no `{name.asked}` itself."
+        why = f"The wrapper keeps the model as `{name.inner}` and passes on the call, not the attributes."
+        fix = f"Write `.{name.inner}.{name.asked}` instead of `.{name.asked}` at {line}."
+        edit, confidence = rewritten(statement.whole, f".{name.asked}", f".{name.inner}.{name.asked}"), 0.98
+    elif name.place_form:
+        place, set_at, attribute = name.place, place_text(name.place), f"self.{name.asked}"
         if name.place_form == "local":
-            told = f"{place_text(place)} makes `{name.asked}` as a variable of `__init__`, which is gone when it ends"
-            fix, where, code = f"Write `{attribute} =` at {place_text(place)}.", place, place.code or ""
+            told = f"{set_at} makes `{name.asked}` as a variable of `__init__`, which is gone when it ends"
+            fix, where, code = f"Write `{attribute} =` at {set_at}.", place, place.code or ""
             edit = line_replaced(place, f"self.{code}") if code.startswith(f"{name.asked} =") else None
         elif name.place_form == "later":
-            told = f"`__init__` sets it only afterwards, at {place_text(place)}"
-            fix = f"Move {place_text(place)} before {place_text(statement.line)}."
+            told, fix = f"`__init__` sets it only afterwards, at {set_at}", f"Move {set_at} before {line}."
         else:
             method = name.place_form.partition(" ")[2]
-            told = f"only `{method}` sets it, at {place_text(place)}, and that has not run on this object"
+            told = f"only `{method}` sets it, at {set_at}, and that has not run on this object"
             fix = f"Call `{method}()` first, or set `{attribute}` in `__init__`."
-        return Blame(
-            message=f"`{name.owner}` has no `{name.asked}`: {told}.",
-            why="An object has the attributes that were assigned to it so far, and no others.",
-            fix=fix,
-            where=where,
-            evidence=_evidence(name, statement) | {"set at": line_text(place)},
-            confidence=0.95,
-            edit=edit,
-        )
-    if name.near:
+        message = f"`{name.owner}` has no `{name.asked}`: {told}."
+        why = "An object has the attributes that were assigned to it so far, and no others."
+        evidence["set at"] = line_text(place)
+    elif name.near:
         real = name.near[0]
         others = f" (or {', '.join(f'`{other}`' for other in name.near[1:])})" if name.near[1:] else ""
-        return Blame(
-            message=f"`{name.owner}` has no `{name.asked}`; it has `{real}`.",
-            why="An attribute is found by its exact name; this one was never set.",
-            fix=f"Write `{real}` instead of `{name.asked}` at {place_text(statement.line)}{others}.",
-            where=statement.line,
-            evidence=_evidence(name, statement),
-            confidence=0.95 if len(name.near) == 1 else 0.9,
-            edit=renamed(statement, name.asked, real),
-        )
-    known = known_name(name)
-    return blame_known(name, statement, known) if known is not None else None
-
-
-def _evidence(name: NameEvidence, statement: Statement) -> dict[str, float | str]:
-    evidence: dict[str, float | str] = {
-        "asked": name.asked,
-        "class": name.lineage[0],
-        "line": line_text(statement.line),
-    }
-    return evidence | ({"exist": ", ".join(name.near)} if name.near else {})
+        message = f"`{name.owner}` has no `{name.asked}`; it has `{real}`."
+        why = "An attribute is found by its exact name; this one was never set."
+        fix = f"Write `{real}` instead of `{name.asked}` at {line}{others}."
+        edit, confidence = renamed(statement, name.asked, real), 0.95 if len(name.near) == 1 else 0.9
+    else:
+        known = known_name(name)
+        return blame_known(name, statement, known) if known is not None else None
+    return Blame(message, why, fix, where, evidence, confidence, edit)
 
 
 def explain_missing_self(crash: CrashFact) -> Blame | None:
@@ -113,44 +91,38 @@ def explain_unknown_variable(crash: CrashFact) -> Blame | None:
     if name is None or frame is None or name.form != "variable" or name.inner:
         return None
     statement = statement_of(frame, None)
-    found = _like_another(name) or _bound(name) or _importable(name)
-    if found is None:
-        found = (
-            "nothing in scope resembles it",
-            "Python knows a name only after a line has given it a value.",
-            (f"Give `{name.asked}` its value above {place_text(statement.line)}, or hand it in as an argument."),
-        )
-    told, why, fix = found
-    edit = _edit(name, statement.line)
-    evidence: dict[str, float | str] = {"in scope": ", ".join(name.near)} if name.near and not name.bound else {}
+    line, asked = place_text(statement.line), name.asked
+    others = f" (or {', '.join(f'`{each}`' for each in name.near[1:])})" if len(name.near) > 1 else ""
+    if name.bound:
+        told, why, fix = _bound(name)
+    elif not name.binding and (name.loop_name or name.near):
+        meant = name.loop_name or name.near[0]
+        told = f"the loop around it calls it `{meant}`" if name.loop_name else f"`{meant}` has one"
+        why, fix = "No line gives a value to that name.", f"Write `{meant}` instead of `{asked}`{others}."
+    elif name.binding == "module":
+        told, why = "it was never imported", "A module must be imported in each file that uses it."
+        fix = f"Put `{'from tqdm import tqdm' if asked == 'tqdm' else f'import {asked}'}` at the top of the file."
+    else:
+        told, why = "nothing in scope resembles it", "Python knows a name only after a line has given it a value."
+        fix = f"Give `{asked}` its value above {line}, or hand it in as an argument."
+    known = name.loop_name or (name.near[0] if len(name.near) == 1 and not name.bound else "")
+    plain = known and (statement.line.code or "").count(asked) == 1 and len(asked) > 1
+    evidence: dict[str, float | str] = {"asked": asked}
+    evidence |= {"in scope": ", ".join(name.near)} if name.near and not name.bound else {}
     evidence |= {"the loop has": name.loop_name} if name.loop_name else {}
+    evidence |= {"assigned at": "; ".join(map(line_text, name.bound))} if name.bound else {}
     return Blame(
-        message=f"`{name.asked}` has no value at {place_text(statement.line)}: {told}.",
+        message=f"`{asked}` has no value at {line}: {told}.",
         why=why,
         fix=fix,
         where=statement.line,
-        evidence={
-            "asked": name.asked,
-            **(evidence | ({"assigned at": "; ".join(map(line_text, name.bound))} if name.bound else {})),
-            "line": line_text(statement.line),
-        },
+        evidence=evidence | {"line": line_text(statement.line)},
         confidence=0.93 if name.bound or name.loop_name or name.near or name.binding else 0.85,
-        edit=edit,
+        edit=rewritten(statement.line, asked, known) if plain else None,
     )
 
 
-def _like_another(name: NameEvidence) -> tuple[str, str, str] | None:
-    if name.bound or name.binding or not (name.loop_name or name.near):
-        return None
-    meant = name.loop_name or name.near[0]
-    told = f"the loop around it calls it `{meant}`" if name.loop_name else f"`{meant}` has one"
-    others = f" (or {', '.join(f'`{each}`' for each in name.near[1:])})" if len(name.near) > 1 else ""
-    return told, "No line gives a value to that name.", f"Write `{meant}` instead of `{name.asked}`{others}."
-
-
-def _bound(name: NameEvidence) -> tuple[str, str, str] | None:
-    if not name.bound:
-        return None
+def _bound(name: NameEvidence) -> tuple[str, str, str]:
     first, asked = name.bound[0], name.asked
     line = line_text(first)
     if name.binding == "augmented":
@@ -188,21 +160,6 @@ def _bound(name: NameEvidence) -> tuple[str, str, str] | None:
         "A script runs from top to bottom: functions, imports and variables exist from their line on.",
         f"Move {place_text(first)} above the line that uses it.",
     )
-
-
-def _importable(name: NameEvidence) -> tuple[str, str, str] | None:
-    if name.binding != "module":
-        return None
-    told, why = "it was never imported", "A module must be imported in each file that uses it."
-    line = "from tqdm import tqdm" if name.asked == "tqdm" else f"import {name.asked}"
-    return told, why, f"Put `{line}` at the top of the file."
-
-
-def _edit(name: NameEvidence, line: Place) -> Edit | None:
-    meant = name.loop_name or (name.near[0] if len(name.near) == 1 and not name.bound else "")
-    if meant and (line.code or "").count(name.asked) == 1 and len(name.asked) > 1:
-        return rewritten(line, name.asked, meant)
-    return None
 
 
 # Packages that are not installed, forgotten imports, and an argument that became a word of Python's.

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 
+from torch_debugger.checks.call_edits import replace_in_line
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, a_kind, line_text, place_text, user_frame
 from torch_debugger.checks.crashes.user_code import (
     Change,
     Explanation,
-    line_edit,
     line_replaced,
     respelled,
     statement_place,
@@ -131,7 +131,7 @@ def _bent(crash: CrashFact, fact: OptimizerRefusal) -> Explanation:
     inner = value if re.fullmatch(r"[\w.]+\(.*\)(\.\w+\(.*\))*", value) and " * " not in value else f"({value})"
     after = f"{target} = {inner}.detach().requires_grad_()"
     text = f"write `{after}` at {place_text(fact.origin)}"
-    return message, Change(text, line_edit(fact.origin, code, after), fact.origin), why
+    return message, Change(text, replace_in_line(fact.origin, code, after), fact.origin), why
 
 
 def _shared(crash: CrashFact, fact: OptimizerRefusal) -> Explanation:
@@ -157,7 +157,7 @@ def _no_params(crash: CrashFact, fact: OptimizerRefusal) -> Explanation:
     wrong = next((name for name in fact.names if name.startswith("param") or name in ("parameters", "weights")), "")
     if not wrong:
         return message, Change("put the parameters under the key 'params'", None, crash.place), ""
-    edits = [line_edit(place, f"{quote}{wrong}{quote}", f"{quote}params{quote}") for quote in "'\""]
+    edits = [replace_in_line(place, f"{quote}{wrong}{quote}", f"{quote}params{quote}") for quote in "'\""]
     edit = next((edit for edit in edits if edit is not None and "\n" not in (place.code or "")), None)
     return message, Change(f"write 'params' instead of {wrong!r} at {place_text(place)}", edit, place), ""
 
@@ -312,7 +312,7 @@ def explain_empty_parameters(crash: CrashFact) -> Blame | None:
             )
             why = f"A generator can be run through once. `{fact.model}` does have {fact.parameters} parameters."
             fix = f"Keep them in a list: `{fact.argument} = list({fact.given})` at {place_text(fact.origin)}."
-            edit = line_edit(fact.origin, fact.given, f"list({fact.given})")
+            edit = replace_in_line(fact.origin, fact.given, f"list({fact.given})")
         case "frozen":
             line = f", set at {place_text(fact.origin)}" if fact.origin.file else ""
             told = (

@@ -6,7 +6,7 @@ import ast
 import re
 from dataclasses import replace
 
-from torch_debugger.checks.call_edits import calls_in
+from torch_debugger.checks.call_edits import calls_in, replace_in_line
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, a_kind, line_text, place_text
 from torch_debugger.checks.crashes.user_code import (
@@ -14,7 +14,6 @@ from torch_debugger.checks.crashes.user_code import (
     Explanation,
     argument_of,
     calls_of,
-    line_edit,
     one_line,
     parse_expression,
     rewritten,
@@ -111,7 +110,7 @@ def _rewritten_call(crash: CrashFact, fact: SchedulerRefusal) -> Explanation | N
     code = place.code or ""
     both = re.search(rf"({re.escape(fact.given)}, {fact.numbers.get('second', -1)})\b", code)
     if fact.fault == "milestones" and both:
-        edit = line_edit(place, both[1], f"[{both[1]}]") if "\n" not in code else None
+        edit = replace_in_line(place, both[1], f"[{both[1]}]") if "\n" not in code else None
         return message, Change(f"put them into one list: `[{both[1]}]` at {place_text(place)}", edit, place), why
     calls = calls_of(code, fact.kind)
     argument = argument_of(calls[0], position, keyword) if len(calls) == 1 else None
@@ -133,7 +132,7 @@ def _other_call(crash: CrashFact, fact: SchedulerRefusal) -> Explanation | None:
             owner = re.search(r"([\w.]+)\.step\(\)", code)
             name = owner[1] if owner else "scheduler"
             after = f"{name}.step({fact.given or 'val_loss'})"
-            edit = line_edit(place, f"{name}.step()", after) if fact.given else None
+            edit = replace_in_line(place, f"{name}.step()", after) if fact.given else None
             change = Change(f"give it the loss of the validation, as in `{after}`, at {line}", edit, place)
             why = f"{fact.kind} lowers the learning rate when a metric stops improving, so each step needs that metric."
             return f"`{name}.step()` was called without the number that {fact.kind} watches.", change, why
@@ -169,7 +168,7 @@ def _other_call(crash: CrashFact, fact: SchedulerRefusal) -> Explanation | None:
             )
             whole = next(iter(calls_in(code)), None)
             step = ast.get_source_segment(code, whole) if whole is not None else None
-            edit = line_edit(place, step, f"{step.partition('(')[0]}()") if step and "\n" not in step else None
+            edit = replace_in_line(place, step, f"{step.partition('(')[0]}()") if step and "\n" not in step else None
             return message, Change(f"call `step()` without arguments at {line}", edit, place), ""
     return _length(crash, fact)
 
@@ -323,7 +322,7 @@ def _scaler_call(crash: CrashFact, fact: ScalerRefusal) -> Change | None:
             name = loss[1] if loss else "loss"
             after = f"{fact.scaler}.scale({name}).backward("
             where = fact.place if fact.place.file else place
-            edit = line_edit(where, f"{name}.backward(", after) if loss else None
+            edit = replace_in_line(where, f"{name}.backward(", after) if loss else None
             text = f"write `{after})`" + (f" at {line}" if fact.place.file else " instead of `loss.backward()`")
             return Change(text, edit, where)
         case "unscaled twice" if fact.place.file:
@@ -331,12 +330,12 @@ def _scaler_call(crash: CrashFact, fact: ScalerRefusal) -> Change | None:
             return Change(text, None, place)
         case "not updated" if not fact.updated:
             owner = re.match(r"(\s*[\w.]+\.)step\(", place.code or "")
-            edit = line_edit(place, place.code or "", f"{place.code}\n{owner[1]}update()") if owner else None
+            edit = replace_in_line(place, place.code or "", f"{place.code}\n{owner[1]}update()") if owner else None
             return Change(f"write `{fact.scaler}.update()` after the line that steps, {place_text(place)}", edit, place)
         case "not stepped" if (step := re.search(r"([\w.]+)\.step\(\)", code)) is not None:
             after = f"{fact.scaler}.step({step[1]})"
             text = f"write `{after}` instead of `{step[0]}` at {line}"
-            return Change(text, line_edit(fact.place, step[0], after), fact.place)
+            return Change(text, replace_in_line(fact.place, step[0], after), fact.place)
     return None
 
 

@@ -5,12 +5,11 @@ There are no tensors here, so that much stays unknown; each explanation says wha
 
 from __future__ import annotations
 
-import functools
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, shape_text, user_frame
+from torch_debugger.checks.crashes.explanation import Blame, first_of, line_text, place_text, shape_text, user_frame
 from torch_debugger.records import CrashFact, CrashFrame, Place
 
 _CONFIDENCE, _BARE_CONFIDENCE = 0.8, 0.6
@@ -117,186 +116,154 @@ class TextRule:
     line: str = ""
     outside: str = ""  # a file of which no frame may be: there the same message means something else
 
+    def __call__(self, crash: CrashFact) -> Blame | None:
+        if self.outside and any(re.search(self.outside, frame.file) for frame in crash.frames):
+            return None
+        reading = read(crash, self.pattern, through=self.through, line=self.line)
+        if reading is None:
+            return None
+        words = {name: text for name, text in reading.match.groupdict().items() if text is not None}
+        message, why, fix = (text.format(at=reading.at, **words) for text in (self.message, self.why, self.fix))
+        return reading.blame(message, why, fix, self.unknown, **words)
 
-def explain_by(*rules: TextRule) -> functools.partial[Blame | None]:
+
+def explain_by(*rules: TextRule) -> Callable[[CrashFact], Blame | None]:
     """An explainer that tries these rules in their order."""
-    return functools.partial(_first, rules)
-
-
-def _first(rules: tuple[TextRule, ...], crash: CrashFact) -> Blame | None:
-    for rule in rules:
-        if rule.outside and any(re.search(rule.outside, frame.file) for frame in crash.frames):
-            continue
-        reading = read(crash, rule.pattern, through=rule.through, line=rule.line)
-        if reading is not None:
-            words = {name: text for name, text in reading.match.groupdict().items() if text is not None}
-            filled = [text.format(at=reading.at, **words) for text in (rule.message, rule.why, rule.fix)]
-            return reading.blame(filled[0], filled[1], filled[2], rule.unknown, **words)
-    return None
+    return lambda crash: first_of(rule(crash) for rule in rules)
 
 
 # Messages pasted alone, without a traceback: what they say alone. With a traceback its lines decide.
 _VALUES = "the values that met there"
 
-explain_message_numpy = explain_by(
-    TextRule(
-        pattern=r"can't convert (?P<device>\w+)(?::\d+)? device type tensor to numpy",
-        message="a tensor on the device {device} was to become a numpy array.",
-        why="numpy reads the memory of the CPU.",
-        fix="Write `.detach().cpu().numpy()`.",
-        unknown="which tensor",
-    )
+explain_message_numpy = TextRule(
+    pattern=r"can't convert (?P<device>\w+)(?::\d+)? device type tensor to numpy",
+    message="a tensor on the device {device} was to become a numpy array.",
+    why="numpy reads the memory of the CPU.",
+    fix="Write `.detach().cpu().numpy()`.",
+    unknown="which tensor",
 )
-explain_message_worker = explain_by(
-    TextRule(
-        pattern=r"DataLoader worker \(pid.*?\) (?:is killed by signal|exited unexpectedly)",
-        message="a worker process of a DataLoader ended in the middle of its work.",
-        why="Most often the machine ran out of memory or of shared memory (/dev/shm), or the dataset crashed in C.",
-        fix="Try `num_workers=0`: an exception of the dataset then shows where it is raised. If that runs, use fewer "
-        "workers or give the container more shared memory (`--shm-size`).",
-        unknown="what ended it",
-    )
+explain_message_worker = TextRule(
+    pattern=r"DataLoader worker \(pid.*?\) (?:is killed by signal|exited unexpectedly)",
+    message="a worker process of a DataLoader ended in the middle of its work.",
+    why="Most often the machine ran out of memory or of shared memory (/dev/shm), or the dataset crashed in C.",
+    fix="Try `num_workers=0`: an exception of the dataset then shows where it is raised. If that runs, use fewer "
+    "workers or give the container more shared memory (`--shm-size`).",
+    unknown="what ended it",
 )
-explain_message_collective = explain_by(
-    TextRule(
-        pattern=r"[Ww]atchdog caught collective operation timeout.*?OpType=(?P<operation>\w+)",
-        message="a rank waited in {operation} for the others until the time was up.",
-        why="Another rank never came to the same collective: it failed, had fewer batches, or took another branch.",
-        fix="Look at the first error of the other ranks; every rank must make the same collectives in the same order. "
-        "Run all ranks under `torch-debugger run`, which says who did not come.",
-        unknown="which rank did not come",
-    )
+explain_message_collective = TextRule(
+    pattern=r"[Ww]atchdog caught collective operation timeout.*?OpType=(?P<operation>\w+)",
+    message="a rank waited in {operation} for the others until the time was up.",
+    why="Another rank never came to the same collective: it failed, had fewer batches, or took another branch.",
+    fix="Look at the first error of the other ranks; every rank must make the same collectives in the same order. "
+    "Run all ranks under `torch-debugger run`, which says who did not come.",
+    unknown="which rank did not come",
 )
-explain_message_memory = explain_by(
-    TextRule(
-        pattern=r"CUDA out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+)",
-        message="{asked} more were asked for than the GPU had left.",
-        why="Weights, gradients, optimizer state and the activations of the batch share the memory of the GPU.",
-        fix="Halve the batch and accumulate gradients over two steps; use bf16 autocast; add up `loss.item()` and not "
-        "`loss`. `torch-debugger rehearse` says how large a batch fits.",
-        unknown="what holds the memory",
-    )
+explain_message_memory = TextRule(
+    pattern=r"CUDA out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+)",
+    message="{asked} more were asked for than the GPU had left.",
+    why="Weights, gradients, optimizer state and the activations of the batch share the memory of the GPU.",
+    fix="Halve the batch and accumulate gradients over two steps; use bf16 autocast; add up `loss.item()` and not "
+    "`loss`. `torch-debugger rehearse` says how large a batch fits.",
+    unknown="what holds the memory",
 )
-explain_message_kernel = explain_by(
-    TextRule(
-        pattern=r"CUDA error: (?P<error>device-side assert triggered|misaligned address|"
-        r"an illegal memory access was encountered)",
-        message='a kernel on the GPU failed: "{error}".',
-        why="Kernels run behind the program, so the line of the traceback may be a later one. Most often an index or a "
-        "label is out of range.",
-        fix="Run the script once on the CPU, or with `CUDA_LAUNCH_BLOCKING=1`, for the exact line; compare the largest "
-        "label and index with what the layers were built for.",
-        unknown=_VALUES,
-    )
+explain_message_kernel = TextRule(
+    pattern=r"CUDA error: (?P<error>device-side assert triggered|misaligned address|"
+    r"an illegal memory access was encountered)",
+    message='a kernel on the GPU failed: "{error}".',
+    why="Kernels run behind the program, so the line of the traceback may be a later one. Most often an index or a "
+    "label is out of range.",
+    fix="Run the script once on the CPU, or with `CUDA_LAUNCH_BLOCKING=1`, for the exact line; compare the largest "
+    "label and index with what the layers were built for.",
+    unknown=_VALUES,
 )
-explain_message_variable = explain_by(
-    TextRule(
-        pattern=r"^name '(?P<name>\w+)' is not defined|(?:local|free) variable '(?P<local>\w+)'",
-        message="a variable or module is used that has no value there.",
-        why="Python knows a name only after a line has given it a value, or imported it.",
-        fix="Look for a misspelling, a forgotten import, or a variable that only one branch or loop gives its value.",
-        unknown="what is in scope there",
-    )
+explain_message_variable = TextRule(
+    pattern=r"^name '(?P<name>\w+)' is not defined|(?:local|free) variable '(?P<local>\w+)'",
+    message="a variable or module is used that has no value there.",
+    why="Python knows a name only after a line has given it a value, or imported it.",
+    fix="Look for a misspelling, a forgotten import, or a variable that only one branch or loop gives its value.",
+    unknown="what is in scope there",
 )
-explain_message_attribute = explain_by(
-    TextRule(
-        pattern=r"module 'torch(?P<inside>[\w.]*)' has no attribute '(?P<name>\w+)'",
-        message="`torch{inside}` has no `{name}` in the version that is installed.",
-        why="It was renamed or removed, is newer than this torch, or a file of yours is called torch.py.",
-        fix="Compare `torch.__version__` with the version that the code was written for, and look the name up in the "
-        "release notes.",
-        unknown="the version of torch",
-    )
+explain_message_attribute = TextRule(
+    pattern=r"module 'torch(?P<inside>[\w.]*)' has no attribute '(?P<name>\w+)'",
+    message="`torch{inside}` has no `{name}` in the version that is installed.",
+    why="It was renamed or removed, is newer than this torch, or a file of yours is called torch.py.",
+    fix="Compare `torch.__version__` with the version that the code was written for, and look the name up in the "
+    "release notes.",
+    unknown="the version of torch",
 )
-explain_message_scalar_type = explain_by(
-    TextRule(
-        pattern=r"expected scalar type (?P<wanted>\w+) but found (?P<found>\w+)",
-        message="an operation takes {wanted} and got {found}.",
-        why="Class numbers are integers (int64); inputs, predictions and targets of a regression are float32.",
-        fix="Convert the odd one: `.float()` for numbers, `.long()` for class numbers.",
-        unknown=_VALUES,
-    )
+explain_message_scalar_type = TextRule(
+    pattern=r"expected scalar type (?P<wanted>\w+) but found (?P<found>\w+)",
+    message="an operation takes {wanted} and got {found}.",
+    why="Class numbers are integers (int64); inputs, predictions and targets of a regression are float32.",
+    fix="Convert the odd one: `.float()` for numbers, `.long()` for class numbers.",
+    unknown=_VALUES,
 )
-explain_message_devices = explain_by(
-    TextRule(
-        pattern=r"Expected all tensors to be on the same device",
-        message="tensors of one operation are on different devices.",
-        why="An operation runs on one device, and nothing is moved by itself.",
-        fix="Move the model once (`model.to(device)`) and each batch in the loop (`x = x.to(device)`); make new "
-        "tensors with `device=x.device`.",
-        unknown="which of them",
-    )
+explain_message_devices = TextRule(
+    pattern=r"Expected all tensors to be on the same device",
+    message="tensors of one operation are on different devices.",
+    why="An operation runs on one device, and nothing is moved by itself.",
+    fix="Move the model once (`model.to(device)`) and each batch in the loop (`x = x.to(device)`); make new "
+    "tensors with `device=x.device`.",
+    unknown="which of them",
 )
 
 
 # Pasted tracebacks out of backward and of what it needs.
 _BACKWARD = r"/torch/(?:_tensor|autograd/__init__|autograd/graph)\.py$"
 
-explain_text_no_graph = explain_by(
-    TextRule(
-        pattern=r"element (?P<element>\d+) of tensors does not require grad and does not have a grad_fn",
-        through=_BACKWARD,
-        message="{at} goes back through a tensor that no trainable weight leads to.",
-        why="Somewhere before it the graph was cut, or nothing was recorded.",
-        fix="Look between the model and the loss for `.detach()`, `.item()`, `.data`, `torch.tensor(...)`, "
-        "`no_grad`, numpy or `argmax`, and for weights with `requires_grad=False`.",
-        unknown="the line that cuts the graph",
-    )
+explain_text_no_graph = TextRule(
+    pattern=r"element (?P<element>\d+) of tensors does not require grad and does not have a grad_fn",
+    through=_BACKWARD,
+    message="{at} goes back through a tensor that no trainable weight leads to.",
+    why="Somewhere before it the graph was cut, or nothing was recorded.",
+    fix="Look between the model and the loss for `.detach()`, `.item()`, `.data`, `torch.tensor(...)`, "
+    "`no_grad`, numpy or `argmax`, and for weights with `requires_grad=False`.",
+    unknown="the line that cuts the graph",
 )
-explain_text_twice = explain_by(
-    TextRule(
-        pattern=r"Trying to backward through the graph a second time",
-        through=_BACKWARD,
-        message="{at} goes through a graph that an earlier backward has already used up.",
-        why="backward frees what it needed of the graph; a tensor kept from an earlier step still leads there.",
-        fix="Compute the loss anew in each step, and `.detach()` what is carried over from one to the next "
-        "(a hidden state, a running loss, a fake batch).",
-        unknown="which tensor is carried over",
-    )
+explain_text_twice = TextRule(
+    pattern=r"Trying to backward through the graph a second time",
+    through=_BACKWARD,
+    message="{at} goes through a graph that an earlier backward has already used up.",
+    why="backward frees what it needed of the graph; a tensor kept from an earlier step still leads there.",
+    fix="Compute the loss anew in each step, and `.detach()` what is carried over from one to the next "
+    "(a hidden state, a running loss, a fake batch).",
+    unknown="which tensor is carried over",
 )
-explain_text_not_scalar = explain_by(
-    TextRule(
-        pattern=r"grad can be implicitly created only for scalar outputs",
-        through=_BACKWARD,
-        message="{at} starts from a tensor with more than one entry.",
-        why="A gradient is of one number.",
-        fix="Reduce the loss first, `.mean()` or `.sum()`; look for `reduction='none'`.",
-        unknown="the shape of that tensor",
-    )
+explain_text_not_scalar = TextRule(
+    pattern=r"grad can be implicitly created only for scalar outputs",
+    through=_BACKWARD,
+    message="{at} starts from a tensor with more than one entry.",
+    why="A gradient is of one number.",
+    fix="Reduce the loss first, `.mean()` or `.sum()`; look for `reduction='none'`.",
+    unknown="the shape of that tensor",
 )
-explain_text_in_place = explain_by(
-    TextRule(
-        pattern=r"modified by an inplace operation: \[torch\.(?:cuda\.)?\w+ \[(?P<shape>[\d, ]*)\]\]"
-        r"(?:, which is output \d+ of (?P<operation>\w+),)? is at version (?P<version>\d+); "
-        r"expected version (?P<expected>\d+)",
-        through=_BACKWARD,
-        message="{at} needs a tensor of shape [{shape}] as it was at version {expected}; something has written "
-        "into it since, it is at version {version}.",
-        why="backward needs the values the forward computed with.",
-        fix="Look for `+=`, `x[...] = `, functions that end in `_` and `inplace=True` on a tensor of that "
-        "shape, and for an `optimizer.step()` between forward and backward.",
-        unknown="the line that writes into it",
-    )
+explain_text_in_place = TextRule(
+    pattern=r"modified by an inplace operation: \[torch\.(?:cuda\.)?\w+ \[(?P<shape>[\d, ]*)\]\]"
+    r"(?:, which is output \d+ of (?P<operation>\w+),)? is at version (?P<version>\d+); "
+    r"expected version (?P<expected>\d+)",
+    through=_BACKWARD,
+    message="{at} needs a tensor of shape [{shape}] as it was at version {expected}; something has written "
+    "into it since, it is at version {version}.",
+    why="backward needs the values the forward computed with.",
+    fix="Look for `+=`, `x[...] = `, functions that end in `_` and `inplace=True` on a tensor of that "
+    "shape, and for an `optimizer.step()` between forward and backward.",
+    unknown="the line that writes into it",
 )
-explain_text_leaf = explain_by(
-    TextRule(
-        pattern=r"a (?:view of a )?leaf Variable that requires grad is being used in an in-place operation",
-        line=r"[-+*/]=|\]\s*=|\w_\(",
-        message="{at} writes into a weight while gradients are recorded.",
-        why="A leaf of the graph must keep its values until backward has been.",
-        fix="Write under `with torch.no_grad():`, or make a new tensor.",
-        unknown="nothing that matters here; the shapes",
-    )
+explain_text_leaf = TextRule(
+    pattern=r"a (?:view of a )?leaf Variable that requires grad is being used in an in-place operation",
+    line=r"[-+*/]=|\]\s*=|\w_\(",
+    message="{at} writes into a weight while gradients are recorded.",
+    why="A leaf of the graph must keep its values until backward has been.",
+    fix="Write under `with torch.no_grad():`, or make a new tensor.",
+    unknown="nothing that matters here; the shapes",
 )
-explain_text_detach = explain_by(
-    TextRule(
-        pattern=r"Can't call numpy\(\) on Tensor that requires grad",
-        line=r"numpy|np\.|plt\.|plot|imshow|asarray|array\(",
-        message="{at} makes a numpy array of a tensor that requires grad.",
-        why="numpy knows nothing of gradients.",
-        fix="Write `.detach().cpu().numpy()`.",
-        unknown="the shape of that tensor",
-    )
+explain_text_detach = TextRule(
+    pattern=r"Can't call numpy\(\) on Tensor that requires grad",
+    line=r"numpy|np\.|plt\.|plot|imshow|asarray|array\(",
+    message="{at} makes a numpy array of a tensor that requires grad.",
+    why="numpy knows nothing of gradients.",
+    fix="Write `.detach().cpu().numpy()`.",
+    unknown="the shape of that tensor",
 )
 
 
@@ -352,17 +319,15 @@ explain_text_devices = explain_by(
         unknown="whether the machine has a GPU",
     ),
 )
-explain_text_memory = explain_by(
-    TextRule(
-        pattern=r"(?:CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+)\.? .*?"
-        r"total capacity (?:of )?(?P<total>[\d.]+ \w+)(?: of which |.*?; )(?P<free>[\d.]+ \w+)(?: is)? free",
-        through=r"/torch/",
-        line=_ANY_LINE,
-        message="{at} asked for {asked} more; the GPU holds {total}, of which {free} were free.",
-        why="What the step needs at once does not fit: weights, gradients, optimizer state, activations.",
-        fix="Halve the batch and accumulate gradients over two steps; or use bf16 autocast.",
-        unknown="what holds the memory, and whether it grows from step to step",
-    )
+explain_text_memory = TextRule(
+    pattern=r"(?:CUDA|HIP|XPU) out of memory\. Tried to allocate (?P<asked>[\d.]+ \w+)\.? .*?"
+    r"total capacity (?:of )?(?P<total>[\d.]+ \w+)(?: of which |.*?; )(?P<free>[\d.]+ \w+)(?: is)? free",
+    through=r"/torch/",
+    line=_ANY_LINE,
+    message="{at} asked for {asked} more; the GPU holds {total}, of which {free} were free.",
+    why="What the step needs at once does not fit: weights, gradients, optimizer state, activations.",
+    fix="Halve the batch and accumulate gradients over two steps; or use bf16 autocast.",
+    unknown="what holds the memory, and whether it grows from step to step",
 )
 explain_text_indices = explain_by(
     TextRule(
@@ -455,25 +420,21 @@ def _names(message: str, kind: str) -> list[str]:
     return re.findall(r'"([^"]+)"', found[1]) if found else []
 
 
-explain_text_cuda_file = explain_by(
-    TextRule(
-        pattern=r"Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False",
-        through=r"/torch/serialization\.py$",
-        message="{at} loads tensors that were saved on a GPU, and here is none.",
-        why="Tensors go back to the device they were saved from.",
-        fix="Load them with `torch.load(path, map_location='cpu')`.",
-        unknown=_FILE,
-    )
+explain_text_cuda_file = TextRule(
+    pattern=r"Attempting to deserialize object on a CUDA device but torch\.cuda\.is_available\(\) is False",
+    through=r"/torch/serialization\.py$",
+    message="{at} loads tensors that were saved on a GPU, and here is none.",
+    why="Tensors go back to the device they were saved from.",
+    fix="Load them with `torch.load(path, map_location='cpu')`.",
+    unknown=_FILE,
 )
-explain_text_refused = explain_by(
-    TextRule(
-        pattern=r"Unsupported global: GLOBAL (?P<name>[\w.]+) was not an allowed global",
-        through=r"/torch/serialization\.py$",
-        message="{at} loads a file that holds a `{name}`, which is more than tensors.",
-        why="Since torch 2.6 `torch.load` makes no objects of other classes unless they are allowed: making "
-        "them may run code.",
-        fix="If you trust the file: `torch.serialization.add_safe_globals([{name}])` before the load. Better: "
-        "save state dicts and plain numbers.",
-        unknown=_FILE,
-    )
+explain_text_refused = TextRule(
+    pattern=r"Unsupported global: GLOBAL (?P<name>[\w.]+) was not an allowed global",
+    through=r"/torch/serialization\.py$",
+    message="{at} loads a file that holds a `{name}`, which is more than tensors.",
+    why="Since torch 2.6 `torch.load` makes no objects of other classes unless they are allowed: making "
+    "them may run code.",
+    fix="If you trust the file: `torch.serialization.add_safe_globals([{name}])` before the load. Better: "
+    "save state dicts and plain numbers.",
+    unknown=_FILE,
 )

@@ -47,10 +47,10 @@ from torch_debugger.checks.crashes.user_code import (
     called,
     change_operand,
     explain_nodes,
+    first_statement,
     number,
     one_line,
     parse_expression,
-    parse_statement,
     rewritten,
     statement_at,
     written_call,
@@ -297,8 +297,7 @@ def _dimensions(node: ast.Call, operands: list[ast.expr]) -> list[int]:
 def _unpacked(crash: CrashFact) -> Blame | None:
     """b, c, h, w = x.shape"""
     frame = user_frame(crash)
-    tree = parse_statement(frame.code) if frame is not None and frame is crash.frames[-1] else None
-    statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+    statement = first_statement(frame.code) if frame is not None and frame is crash.frames[-1] else None
     if frame is None or crash.kind != "ValueError" or "to unpack" not in crash.message:
         return None
     if not isinstance(statement, ast.Assign):
@@ -415,9 +414,8 @@ def _unequal(known: list[tuple[str, LocalTensor]]) -> str | None:
 
 def _assigned(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     """out[:, i] = y, where y does not fit into the part; the message has the part's shape."""
-    frame, tree = user_frame(crash), parse_statement(line.text)
-    statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
-    if frame is None or not isinstance(statement, ast.Assign) or not isinstance(node, ast.Subscript):
+    statement = first_statement(line.text)
+    if not isinstance(statement, ast.Assign) or not isinstance(node, ast.Subscript):
         return None
     told = re.search(r"size=\[([\d, ]*)\]|indexing result of shape \[([\d, ]*)\]", crash.message)
     value = line.tensor(statement.value)

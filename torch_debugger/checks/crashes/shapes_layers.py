@@ -36,37 +36,12 @@ def explain_linear(crash: CrashFact) -> Blame | None:
     shape, wanted = layer.inputs[0].shape, int(layer.settings["in_features"])
     if shape[-1] == wanted:
         return None
-    if len(shape) > 2 and math.prod(shape[1:]) == wanted:
-        wanted, change = math.prod(shape[1:]), _flatten(crash, layer)
-        return Blame(
-            message=f"{layer_name(layer)} wants {wanted} features per sample in one dimension but got "
-            f"{shape_text(shape)}: the input was not flattened, {product_text(shape[1:])} = {wanted}.",
-            why=f"{_WHY}; here it is {shape[-1]}, while all dimensions but the batch together hold {wanted}.",
-            fix=f"Flatten all but the batch dimension: {change.text}.",
-            where=change.where,
-            evidence=layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=wanted),
-            confidence=0.99,
-            edit=change.edit,
-        )
-    if len(shape) == 1 and shape[0] % wanted == 0 and shape[0] // wanted == _batch(crash):
-        wanted = int(layer.settings["in_features"])
-        batch = shape[0] // wanted
-        return Blame(
-            message=f"{layer_name(layer)} got one row of {shape[0]} numbers: the batch of {batch} samples with "
-            f"{wanted} features each was flattened into a single dimension.",
-            why=f"{_WHY}; {shape[0]} = {batch} x {wanted}, so the batch dimension was flattened as well.",
-            fix=f"Flatten from dimension 1 on, `x.flatten(1)`, before {layer_name(layer)} is called.",
-            where=layer.call,
-            evidence=layer_evidence(layer, input=shape_text(shape), got=shape[0], expected=wanted),
-            confidence=0.95,
-        )
-    single = explain_single_sample(crash, layer) if math.prod(shape) == wanted else None
     setting = Setting(layer, "in_features", 0, shape[-1])
     return (
-        single
+        _flattened(crash, layer, shape, wanted)
+        or (explain_single_sample(crash, layer) if math.prod(shape) == wanted else None)
         or features_in_the_middle(crash, layer, wanted, _WHY)
-        or _channels_not_pooled(layer, shape, wanted)
-        or _samples_in_rows(crash, layer, shape, wanted)
+        or _cut_otherwise(crash, layer, shape, wanted)
         or other_size(setting, "features per sample", _WHY, origin_text(crash, setting))
     )
 
@@ -94,43 +69,31 @@ def other_size(
     )
 
 
-def _channels_not_pooled(layer: LayerFact, shape: tuple[int, ...], wanted: int) -> Blame | None:
-    """Feature maps [batch, channels, height, width] given to a layer that was built for the channels."""
-    if len(shape) != 4 or shape[1] != wanted:
+def _flattened(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], wanted: int) -> Blame | None:
+    """Not flattened at all, or with the batch."""
+    calls = (frame for frame in crash.frames if frame.module is not None and frame.tensors and frame.tensors[0].shape)
+    entry = next(calls, None)  # with what the model was called
+    batch = shape[0] // wanted
+    if len(shape) > 2 and math.prod(shape[1:]) == wanted:
+        change, got, confidence = _flatten(crash, layer), shape[-1], 0.99
+        message = (
+            f"{layer_name(layer)} wants {wanted} features per sample in one dimension but got "
+            f"{shape_text(shape)}: the input was not flattened, {product_text(shape[1:])} = {wanted}."
+        )
+        why = f"here it is {got}, while all dimensions but the batch together hold {wanted}"
+        fix = f"Flatten all but the batch dimension: {change.text}."
+    elif len(shape) == 1 and shape[0] % wanted == 0 and entry is not None and batch == entry.tensors[0].shape[0]:
+        change, got, confidence = Change("", None, layer.call), shape[0], 0.95
+        message = (
+            f"{layer_name(layer)} got one row of {got} numbers: the batch of {batch} samples with "
+            f"{wanted} features each was flattened into a single dimension."
+        )
+        why = f"{got} = {batch} x {wanted}, so the batch dimension was flattened as well"
+        fix = f"Flatten from dimension 1 on, `x.flatten(1)`, before {layer_name(layer)} is called."
+    else:
         return None
-    return Blame(
-        message=f"{layer_name(layer)} was built for {wanted} features per sample but got {shape_text(shape)}: "
-        f"{wanted} channels of {product_text(shape[2:])} each.",
-        why=f"{_WHY}; here it is {shape[-1]}, and the {wanted} are in dimension 1.",
-        fix=f"Take the mean over height and width, `x.mean((2, 3))`, before the call at "
-        f"{place_text(layer.call)}; or flatten, and build {layer_name(layer)} for {math.prod(shape[1:])}.",
-        where=layer.call,
-        evidence=layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=wanted),
-        confidence=0.9,
-    )
-
-
-def _samples_in_rows(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], wanted: int) -> Blame | None:
-    """x.view(-1, 112) of 784 numbers a sample: seven rows for each, and the layer is right."""
-    rows, rest = divmod(wanted, shape[-1])
-    if len(shape) != 2 or rest or rows < 2 or shape[0] % rows:
-        return None
-    batch = shape[0] // rows
-    tensors = [tensor for frame in crash.frames if frame.user for tensor in frame.tensors]
-    views = [each for each in tensors if each.shape == shape and _VIEW.match(each.grad_fn)]
-    if not views or not any(len(each.shape) > 1 and each.shape[0] == batch for each in tensors):
-        return None
-    name, cut = views[-1].name, f"the {wanted} features of each, which {layer_name(layer)} was built for"
-    return Blame(
-        message=f"`{name}` has {shape[0]} rows of {shape[-1]} features at {place_text(layer.call)}, for "
-        f"{batch} samples: a view has cut {cut}, into {rows} rows.",
-        why=f"view(-1, {shape[-1]}) makes as many rows as it takes; a sample has {rows} times that many.",
-        fix=f"Keep the batch where `{name}` is made: `.flatten(1)`, or `.view({batch}, -1)` with the size of "
-        f"the batch, in place of the view with {shape[-1]}.",
-        where=layer.call,
-        evidence=layer_evidence(layer, input=shape_text(shape), samples=batch, expected=wanted),
-        confidence=0.95,
-    )
+    evidence = layer_evidence(layer, input=shape_text(shape), got=got, expected=wanted)
+    return Blame(message, f"{_WHY}; {why}.", fix, change.where, evidence, confidence, change.edit)
 
 
 def _flatten(crash: CrashFact, layer: LayerFact) -> Change:
@@ -144,12 +107,39 @@ def _flatten(crash: CrashFact, layer: LayerFact) -> Change:
     return Change(f"put `{flatten}` before `{built[0]}`", edit, layer.place)
 
 
-def _batch(crash: CrashFact) -> int | None:
-    """The size of the first dimension of what the model was called with."""
-    for frame in crash.frames:
-        if frame.module is not None and frame.tensors and frame.tensors[0].shape:
-            return frame.tensors[0].shape[0]
-    return None
+def _cut_otherwise(crash: CrashFact, layer: LayerFact, shape: tuple[int, ...], wanted: int) -> Blame | None:
+    """Feature maps given to a layer that was built for their channels; or samples cut into rows by a view."""
+    name, line, confidence = layer_name(layer), place_text(layer.call), 0.9
+    rows, rest = divmod(wanted, shape[-1])
+    if len(shape) == 4 and shape[1] == wanted:
+        message = (
+            f"{name} was built for {wanted} features per sample but got {shape_text(shape)}: {wanted} channels of "
+            f"{product_text(shape[2:])} each."
+        )
+        why = f"{_WHY}; here it is {shape[-1]}, and the {wanted} are in dimension 1."
+        fix = (
+            f"Take the mean over height and width, `x.mean((2, 3))`, before the call at {line}; or flatten, and "
+            f"build {name} for {math.prod(shape[1:])}."
+        )
+        evidence = layer_evidence(layer, input=shape_text(shape), got=shape[-1], expected=wanted)
+    elif len(shape) == 2 and not rest and rows > 1 and shape[0] % rows == 0:
+        # x.view(-1, 112) of 784 numbers a sample: seven rows for each, and the layer is right.
+        batch = shape[0] // rows
+        tensors = [tensor for frame in crash.frames if frame.user for tensor in frame.tensors]
+        views = [each.name for each in tensors if each.shape == shape and _VIEW.match(each.grad_fn)]
+        if not views or not any(len(each.shape) > 1 and each.shape[0] == batch for each in tensors):
+            return None
+        cut = f"a view has cut the {wanted} features of each, which {name} was built for, into {rows} rows"
+        message = f"`{views[-1]}` has {shape[0]} rows of {shape[-1]} features at {line}, for {batch} samples: {cut}."
+        why = f"view(-1, {shape[-1]}) makes as many rows as it takes; a sample has {rows} times that many."
+        fix = (
+            f"Keep the batch where `{views[-1]}` is made: `.flatten(1)`, or `.view({batch}, -1)` with the size of "
+            f"the batch, in place of the view with {shape[-1]}."
+        )
+        evidence, confidence = layer_evidence(layer, input=shape_text(shape), samples=batch, expected=wanted), 0.95
+    else:
+        return None
+    return Blame(message, why, fix, layer.call, evidence, confidence)
 
 
 # Normalization layers: the features they were built for, and the dimensions they take.
@@ -265,27 +255,17 @@ def explain_conv(crash: CrashFact) -> Blame | None:
         return _channels_elsewhere(crash, layer, place, len(shape) - spatial - 1)
     if len(shape) == spatial + 1:
         # Without a batch dimension the first one is taken for the channels.
-        shape, channels = layer.inputs[0].shape, int(layer.settings["in_channels"])
-        lacks_channel = channels == 1 and shape[0] not in _IMAGE_CHANNELS
-        change = change_input(crash, layer, "{}.unsqueeze(1)")
-        wanted = wanted_form(spatial, channels)
-        bring = f"Bring its input to {wanted} before the call at {place_text(layer.call)}"
-        what = (
-            "a batch without a channel dimension"
-            if lacks_channel
-            else f"one sample of {shape[0]} channel{'s' * (shape[0] != 1)}"
-        )
-        return Blame(
-            message=f"{layer_name(layer)} got {shape_text(shape)}, {what}; it wants {wanted}.",
-            why=f"{CONV_WHY}; without one, the {shape[0]} samples are taken for {shape[0]} channels of one sample."
-            if lacks_channel
-            else f"{CONV_WHY}; an input without one is taken for a single sample.",
-            fix=f"Add the channel dimension: {change.text}." if lacks_channel else f"{bring}.",
-            where=layer.call,
-            evidence=shape_evidence(layer, wanted),
-            confidence=0.95,
-            edit=change.edit if lacks_channel else None,
-        )
+        wanted, one = wanted_form(spatial, channels), f"one sample of {shape[0]} channel{'s' * (shape[0] != 1)}"
+        what, edit, why = one, None, "an input without one is taken for a single sample"
+        fix = f"Bring its input to {wanted} before the call at {place_text(layer.call)}."
+        if channels == 1 and shape[0] not in _IMAGE_CHANNELS:
+            what = "a batch without a channel dimension"
+            why = f"without one, the {shape[0]} samples are taken for {shape[0]} channels of one sample"
+            change = change_input(crash, layer, "{}.unsqueeze(1)")
+            fix, edit = f"Add the channel dimension: {change.text}.", change.edit
+        message = f"{layer_name(layer)} got {shape_text(shape)}, {what}; it wants {wanted}."
+        evidence = shape_evidence(layer, wanted)
+        return Blame(message, f"{CONV_WHY}; {why}.", fix, layer.call, evidence, 0.95, edit)
     setting = Setting(layer, "in_channels", 0, shape[1])
     groups = int(layer.settings.get("groups", 1))
     maybe_last = shape[-1] == setting.built_for and straight_from_data(crash, layer)

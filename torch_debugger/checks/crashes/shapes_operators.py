@@ -50,42 +50,38 @@ def _judge(crash: CrashFact, line: Line, node: ast.expr) -> Blame | None:
     if rank is not None and any(len(tensor.shape) != rank for tensor in tensors):
         return _wrong_rank(crash, line, node, rank, *tensors)
     left, right = tensors
+    if not left.shape or not right.shape:
+        return None
+    expression, edit, inner = line.source(node), None, right.shape[-2] if len(right.shape) > 1 else right.shape[0]
+    at, last = f"`{expression}` at {place_text(crash.place)}", left.shape[-1]
     if name == "linear":
-        if len(right.shape) != 2 or not left.shape or left.shape[-1] == right.shape[1]:
+        if len(right.shape) != 2 or last == right.shape[1]:
             return None
-        fix, edit = f"Bring the last dimension of `{left.name}` to {right.shape[1]}, or build another weight.", None
-        expression = line.source(node)
-        if left.shape[-1] == right.shape[0]:
+        message = (
+            f"{at} got an input {shape_text(left.shape)} and a weight {shape_text(right.shape)}: the input's last "
+            "dimension must equal the weight's second."
+        )
+        why = "F.linear takes its weight as [out, in] and multiplies by the transpose of it."
+        fix = f"Bring the last dimension of `{left.name}` to {right.shape[1]}, or build another weight."
+        if last == right.shape[0]:
             changed, edit = change_operand(crash, line, node, right.name, f"{right.name}.T")
             fix = f"Transpose it: write `{changed}` instead of `{expression}`; or build it as [out, in]."
-        return Blame(
-            message=f"`{expression}` at {place_text(crash.place)} got an input {shape_text(left.shape)} and a "
-            f"weight {shape_text(right.shape)}: the input's last dimension must equal the weight's second.",
-            why="F.linear takes its weight as [out, in] and multiplies by the transpose of it.",
-            fix=fix,
-            evidence=tensor_evidence(crash, left, right),
-            confidence=0.95,
-            edit=edit,
+    else:
+        if last == inner:
+            return None
+        which = "first" if len(right.shape) <= 2 else "second to last"
+        message = (
+            f"{at} multiplies {shape_text(left.shape)} by {shape_text(right.shape)}: the last dimension of "
+            f"`{left.name}` ({last}) must equal the {which} of `{right.name}` ({inner})."
         )
-    if not left.shape or not right.shape or left.shape[-1] == _inner(right.shape):
-        return None
-    inner, expression, edit = _inner(right.shape), line.source(node), None
-    fix = f"Bring the last dimension of `{left.name}` to {inner}, or build `{right.name}` for {left.shape[-1]}."
-    if (odd := _to_transpose(left, right)) is not None:
-        turned = f"{odd.name}.T" if len(odd.shape) == 2 else f"{odd.name}.transpose(-2, -1)"
-        changed, edit = change_operand(crash, line, node, odd.name, turned)
-        fix = f"Transpose `{odd.name}`: write `{changed}` instead of `{expression}`."
-    which = "first" if len(right.shape) <= 2 else "second to last"
-    return Blame(
-        message=f"`{expression}` at {place_text(crash.place)} multiplies {shape_text(left.shape)} by "
-        f"{shape_text(right.shape)}: the last dimension of `{left.name}` ({left.shape[-1]}) must equal the "
-        f"{which} of `{right.name}` ({inner}).",
-        why="A matrix product sums over the last dimension of the left and the rows of the right operand.",
-        fix=fix,
-        evidence=tensor_evidence(crash, left, right),
-        confidence=0.95,
-        edit=edit,
-    )
+        why = "A matrix product sums over the last dimension of the left and the rows of the right operand."
+        fix = f"Bring the last dimension of `{left.name}` to {inner}, or build `{right.name}` for {last}."
+        if (odd := _to_transpose(left, right)) is not None:
+            turned = f"{odd.name}.T" if len(odd.shape) == 2 else f"{odd.name}.transpose(-2, -1)"
+            changed, edit = change_operand(crash, line, node, odd.name, turned)
+            fix = f"Transpose `{odd.name}`: write `{changed}` instead of `{expression}`."
+    evidence = tensor_evidence(crash, left, right)
+    return Blame(message, why, fix, evidence=evidence, confidence=0.95, edit=edit)
 
 
 def _tensors(crash: CrashFact, line: Line, operands: list[ast.expr]) -> tuple[LocalTensor, LocalTensor] | None:
@@ -104,10 +100,6 @@ def _tensors(crash: CrashFact, line: Line, operands: list[ast.expr]) -> tuple[Lo
     return None
 
 
-def _inner(shape: tuple[int, ...]) -> int:
-    return shape[-2] if len(shape) > 1 else shape[0]
-
-
 def _to_transpose(left: LocalTensor, right: LocalTensor) -> LocalTensor | None:
     """The operand whose last two dimensions, swapped, make the product fit; the right one where both do."""
     if len(left.shape) > 1 and len(right.shape) > 1 and broadcast(left.shape[:-2], right.shape[:-2]) is not None:
@@ -121,10 +113,14 @@ def _to_transpose(left: LocalTensor, right: LocalTensor) -> LocalTensor | None:
 def _wrong_rank(
     crash: CrashFact, line: Line, node: ast.expr, rank: int, left: LocalTensor, right: LocalTensor
 ) -> Blame:
-    expression, changed = line.written(node), f"torch.matmul({left.name}, {right.name})"
-    rows = _one_row_each(left, right) if rank == 3 else None
-    changed = rows or changed
-    fits = rows is not None or (left.shape[-1:] == (_inner(right.shape),) and rank == 2)
+    # torch.bmm(w.unsqueeze(1), x): a row or column for each sample is a batch of matrices of one row.
+    changed, inner = f"torch.matmul({left.name}, {right.name})", right.shape[-2:-1] or right.shape
+    fits = left.shape[-1:] == inner[:1] != () and rank == 2
+    if rank == 3 and len(left.shape) == 2 and len(right.shape) == 3 and left.shape == right.shape[:2]:
+        changed, fits = f"torch.bmm({left.name}.unsqueeze(1), {right.name})", True
+    elif rank == 3 and len(left.shape) == 3 and right.shape == (left.shape[0], left.shape[2]):
+        changed, fits = f"torch.bmm({left.name}, {right.name}.unsqueeze(2))", True
+    whole = statement_at(crash, crash.place).whole
     return Blame(
         message=f"`{line.source(node)}` at {place_text(crash.place)} wants two tensors of {rank} dimensions "
         f"but got {shape_text(left.shape)} and {shape_text(right.shape)}.",
@@ -132,17 +128,8 @@ def _wrong_rank(
         fix=f"Use `{changed}`, or bring both to {rank} dimensions.",
         evidence=tensor_evidence(crash, left, right),
         confidence=0.95,
-        edit=rewritten(statement_at(crash, crash.place).whole, expression, changed) if fits else None,
+        edit=rewritten(whole, line.written(node), changed) if fits else None,
     )
-
-
-def _one_row_each(left: LocalTensor, right: LocalTensor) -> str | None:
-    """torch.bmm(w.unsqueeze(1), x): a row or column for each sample is a batch of matrices of one row."""
-    if len(left.shape) == 2 and len(right.shape) == 3 and left.shape == right.shape[:2]:
-        return f"torch.bmm({left.name}.unsqueeze(1), {right.name})"
-    if len(left.shape) == 3 and len(right.shape) == 2 and right.shape == (left.shape[0], left.shape[2]):
-        return f"torch.bmm({left.name}, {right.name}.unsqueeze(2))"
-    return None
 
 
 # Element-wise operators whose operands do not broadcast.

@@ -21,10 +21,9 @@ from torch_debugger.checks.crashes.user_code import (
     argument_of,
     calls_of,
     is_plain,
-    one_line,
-    rewritten,
     statement_at,
     with_argument,
+    write_instead,
     written_call,
 )
 from torch_debugger.records import CrashFact, Edit, LayerFact, Place
@@ -200,22 +199,23 @@ def explain_packing(crash: CrashFact) -> Blame | None:
     fact = dataclasses.replace(fact, place=dataclasses.replace(fact.place, module=crash.place.module))
     batch, time = fact.shape[:2] if fact.batch_first else fact.shape[1::-1]
     noticed = f"; `{fact.layer}` ran out of elements" if fact.layer else ""
-    shape, confidence, edit = shape_text(fact.shape), 0.97, None
+    shape, confidence = shape_text(fact.shape), 0.97
+    change: Change | None = None
     unsorted = {"enforce_sorted": "False"} if fact.enforce_sorted and fact.descending is False else {}
     if fact.device not in ("cpu", "meta") and not fact.layer:  # a meta tensor has no values to bring
-        text, edit = _lengths_on_cpu(fact)
+        change = _lengths_on_cpu(fact)
         what = f"got its lengths on {fact.device}, and takes them on the CPU"
         why = "The lengths steer the packing from the CPU: they must be there, on whatever device the sequences are."
-        fix = f"Bring the lengths to the CPU: {text}."
+        fix = f"Bring the lengths to the CPU: {change.text}."
     elif fact.count == time != batch and (fact.highest is None or fact.highest <= batch):
         # The lengths count the dimension that is taken for the time.
         said, taken, right, first = ("with", 0, 1, "the time") if fact.batch_first else ("without", 1, 0, "the batch")
         up_to = f" of up to {fact.highest}" if fact.highest is not None else ""
-        text, edit = _written(fact, {"batch_first": str(not fact.batch_first)} | unsorted)
+        change = _written(fact, {"batch_first": str(not fact.batch_first)} | unsorted)
         counts = f"so a batch of {batch}, but there are {fact.count} lengths{up_to}"
         what = f"{said} batch_first=True takes dimension {taken} of {shape} for the batch, {counts}"
         what += f": the batch is in dimension {right}{noticed}"
-        why, fix = f"{_PACKING_WHY}.", f"Say that {first} comes first: {text}."
+        why, fix = f"{_PACKING_WHY}.", f"Say that {first} comes first: {change.text}."
         confidence = 0.98 if fact.highest == batch else 0.94
     elif fact.count != batch and not fact.layer:
         what = f"got {fact.count} lengths for a batch of {batch}: the sequences are {shape}"
@@ -227,13 +227,13 @@ def explain_packing(crash: CrashFact) -> Blame | None:
         padding = "let them count as one element of padding, with `lengths.clamp(min=1)`"
         fix = f"Leave empty samples out where the data is read, or {padding}."
     elif unsorted and not fact.layer:
-        text, edit = _written(fact, unsorted)
+        change = _written(fact, unsorted)
         what = f"wants the longest sequence first, but the {fact.count} lengths are not in falling order"
         why = (
             "With enforce_sorted=True, the default, nothing is sorted; with False the batch is sorted for the "
             "layer and its results come back in your order."
         )
-        fix = f"Let it sort the batch: {text}."
+        fix = f"Let it sort the batch: {change.text}."
     elif fact.highest is not None and fact.count == batch and fact.highest > time:
         what = f"got lengths of up to {fact.highest}, but the sequences {shape} have {time} steps{noticed}"
         why = f"{_PACKING_WHY}; a length says how many of its steps are not padding."
@@ -251,29 +251,24 @@ def explain_packing(crash: CrashFact) -> Blame | None:
         "line": line_text(fact.place),
     }
     message = f"`{fact.call}` at {place_text(fact.place)} {what}."
-    return Blame(message, why, fix, fact.place, evidence, confidence, edit)
+    return Blame(message, why, fix, fact.place, evidence, confidence, change.edit if change else None)
 
 
-def _lengths_on_cpu(fact: PackingEvidence) -> tuple[str, Edit | None]:
+def _lengths_on_cpu(fact: PackingEvidence) -> Change:
     call = written_call(fact.place.code or "", fact.call) or fact.call
     argument = argument_of(call, 1, "lengths")
     if argument is None or not is_plain(argument):
-        return "give it `lengths.cpu()`", None
-    return _instead(fact, call, argument.replaced(f"{argument.text}.cpu()"))
+        return Change("give it `lengths.cpu()`", None, fact.place)
+    return write_instead(fact.place, call, argument.replaced(f"{argument.text}.cpu()"), fact.place)
 
 
-def _written(fact: PackingEvidence, keywords: dict[str, str]) -> tuple[str, Edit | None]:
+def _written(fact: PackingEvidence, keywords: dict[str, str]) -> Change:
     """The call with these keywords, in the place of those it has."""
     call = changed = written_call(fact.place.code or "", fact.call) or fact.call
     for keyword, value in keywords.items():
         argument = argument_of(changed, _POSITIONS[keyword], keyword)
         changed = argument.replaced(value) if argument else with_argument(changed, f"{keyword}={value}")
-    return _instead(fact, call, changed)
-
-
-def _instead(fact: PackingEvidence, call: str, changed: str) -> tuple[str, Edit | None]:
-    text = f"write `{one_line(changed)}` instead of `{one_line(call)}` at {place_text(fact.place)}"
-    return text, rewritten(fact.place, call, changed)
+    return write_instead(fact.place, call, changed, fact.place)
 
 
 # nn.MultiheadAttention: the size of query and key, their batch, and its masks.

@@ -62,9 +62,8 @@ def argument_of(call: str, position: int, keyword: str) -> Argument | None:
 
 def arguments_of_number(code: str, value: int) -> list[Argument]:
     """The argument of a call that is this number; empty where there is none, or more than one."""
-    tree = parse_statement(code)
     found = []
-    for node in ast.walk(tree) if tree is not None and code.isascii() else ():
+    for node in nodes_of(code) if code.isascii() else ():
         call = ast.get_source_segment(code, node) if isinstance(node, ast.Call) else None
         parsed = parse_expression(call) if call else None
         given = [*parsed.args, *(word.value for word in parsed.keywords)] if isinstance(parsed, ast.Call) else []
@@ -111,6 +110,17 @@ def parse_statement(code: str) -> ast.AST | None:
     return parse_expression(code.removeprefix("return ").rstrip(",").strip())
 
 
+def first_statement(code: str | None) -> ast.stmt | None:
+    tree = parse_statement(code or "")
+    return tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+
+
+def nodes_of(code: str | None) -> list[ast.AST]:
+    """All nodes of a statement, the outer ones first; none where it cannot be read."""
+    tree = parse_statement(code or "")
+    return list(ast.walk(tree)) if tree is not None else []
+
+
 def is_simple_statement(code: str) -> bool:
     """Whether it is a whole statement without a block of its own: one that can stand inside `with x:`."""
     try:
@@ -151,12 +161,16 @@ def rewritten(place: Place, before: str, after: str) -> Edit | None:
 
     The code may span several lines; the edit is of the one that changes.
     """
-    if place.file is None or place.line is None or place.code is None:
+    code = place.code or ""
+    return line_changed(place, code.replace(before, after)) if before != after and code.count(before) == 1 else None
+
+
+def line_changed(place: Place, code: str | None) -> Edit | None:
+    """The edit of the one line that differs from the place's code."""
+    if place.file is None or place.line is None or place.code is None or code is None:
         return None
-    if before == after or place.code.count(before) != 1:
-        return None
-    old, new = place.code.split("\n"), place.code.replace(before, after).split("\n")
-    changed = [index for index, line in enumerate(old) if len(old) == len(new) and line != new[index]]
+    old, new = place.code.split("\n"), code.split("\n")
+    changed = [index for index in range(len(old)) if len(old) == len(new) and old[index] != new[index]]
     if len(changed) != 1:
         return None
     return Edit(place.file, place.line + changed[0], old[changed[0]], new[changed[0]])
@@ -212,8 +226,12 @@ class Statement:
             told = f"give it `{pattern.format(keyword or 'x')}`{behind} at {place_text(self.line)}"
             return Change(told, None, self.line)
         changed = argument.replaced(pattern.format(argument.text)) + after
-        text = f"write `{one_line(changed)}` instead of `{one_line(argument.call)}` at {place_text(self.line)}"
-        return Change(text, rewritten(self.whole, argument.call, changed), self.line)
+        return write_instead(self.whole, argument.call, changed, self.line)
+
+
+def write_instead(place: Place, before: str, after: str, where: Place) -> Change:
+    text = f"write `{one_line(after)}` instead of `{one_line(before)}` at {place_text(where)}"
+    return Change(text, rewritten(place, before, after), where)
 
 
 def statement_at(crash: CrashFact, place: Place) -> Statement:
@@ -233,8 +251,7 @@ def statement_of(frame: CrashFrame, module: str | None) -> Statement:
 
 def written_call(code: str, unparsed: str) -> str | None:
     """The call of this meaning as the code writes it."""
-    tree = parse_statement(code)
-    for node in ast.walk(tree) if tree is not None else ():
+    for node in nodes_of(code):
         if isinstance(node, ast.Call) and ast.unparse(node) == unparsed:
             return ast.get_source_segment(code, node)
     return None
@@ -340,13 +357,6 @@ def change_argument(place: Place, function: str, position: int, keyword: str, pa
     return Change(f"write `{after}` at {place_text(place)}", rewritten(place, argument.call, after), place)
 
 
-def line_edit(place: Place, before: str, after: str) -> Edit | None:
-    """The edit of a line that holds a text once."""
-    if place.file is None or place.line is None or (place.code or "").count(before) != 1:
-        return None
-    return Edit(place.file, place.line, place.code or "", (place.code or "").replace(before, after))
-
-
 # The expressions of a crashing line, read together with the tensors its frame holds.
 _CASTS = {
     "float": "float32", "double": "float64", "half": "float16", "bfloat16": "bfloat16", "long": "int64",
@@ -372,8 +382,7 @@ class Line:
     def nodes(self) -> list[ast.expr]:
         """The expressions to judge: the one that raised, or all where Python does not tell which."""
         # `out += x` as the expression `out + x` that it evaluates.
-        tree = parse_statement(self.failing)
-        statement = tree.body[0] if isinstance(tree, ast.Module) and tree.body else None
+        statement = first_statement(self.failing)
         failing = ast.unparse(_operation(statement)) if isinstance(statement, ast.AugAssign) else self.failing
         return [node for node in self.all_nodes() if ast.unparse(node) == failing or not failing]
 
