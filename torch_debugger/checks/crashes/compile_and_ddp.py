@@ -9,7 +9,7 @@ from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, user_frame
 from torch_debugger.checks.crashes.processes import raised_by, reduction_of
 from torch_debugger.checks.crashes.user_code import calls_of, one_line, rewritten, statement_of, with_argument
-from torch_debugger.records import CrashFact, Edit, Place
+from torch_debugger.records import CrashFact, Edit
 from torch_debugger.records.crash_loading import CompileEvidence, ReductionEvidence
 
 # torch.compile, torch.export and TorchScript: where they stopped, and whether the code runs without them.
@@ -312,38 +312,37 @@ def explain_ready_twice(crash: CrashFact) -> Blame | None:
     found = reduction_of(crash)
     if found is None or not found.ready_twice or not raised_by(crash, "torch/autograd/"):
         return None
-    again = any(frame.file.endswith("checkpoint.py") and not frame.user for frame in crash.frames)
-    if again:
-        edits = [edit for place in found.checkpoints if (edit := _not_reentrant(place)) is not None]
-        where = found.checkpoints[0] if len(found.checkpoints) == 1 else crash.place
+    name, where, edit, confidence = f"`{found.model}`", crash.place, None, 0.88
+    message = f"The gradient of `{found.ready_twice}` of {name} came twice"
+    if any(frame.file.endswith("checkpoint.py") and not frame.user for frame in crash.frames):
         lines = ", ".join(dict.fromkeys(place_text(place) for place in found.checkpoints))
-        return Blame(
-            message=f"The gradient of `{found.ready_twice}` of `{found.model}` came twice in one backward pass: a "
-            f"reentrant checkpoint{f' ({lines})' if lines else ''} runs a backward pass of its own.",
-            why="DistributedDataParallel averages each gradient once a step, as soon as it is ready. A reentrant "
-            "checkpoint makes it ready in the middle of the pass, each time that the layer is used.",
-            fix="Pass use_reentrant=False to every torch.utils.checkpoint call; it needs no second backward pass.",
-            where=where,
-            evidence={"parameter": found.ready_twice, "line": line_text(crash.place)},
-            confidence=0.95,
-            edit=edits[0] if len(edits) == len(found.checkpoints) == 1 else None,
+        message += (
+            f" in one backward pass: a reentrant checkpoint{f' ({lines})' if lines else ''} runs a backward pass of "
+            "its own."
         )
-    return Blame(
-        message=f"The gradient of `{found.ready_twice}` of `{found.model}` came twice before the next forward "
-        f"pass ({place_text(crash.place)}).",
-        why="DistributedDataParallel averages each gradient once after each forward pass. Two calls of "
-        f"`{found.model}` before their backward passes, or a use of its layers past it "
-        f"(`{found.model}.module...`), make a gradient ready twice.",
-        fix=f"Call `{found.model}` once for each backward pass: join the inputs into one batch, or run the first "
-        f"backward before the second forward; and call no layer of `{found.model}.module` outside of its forward.",
-        evidence={"parameter": found.ready_twice, "line": line_text(crash.place)},
-        confidence=0.88,
-    )
-
-
-def _not_reentrant(place: Place) -> Edit | None:
-    written = re.search(r"use_reentrant\s*=\s*True", place.code or "")
-    return rewritten(place, written[0], "use_reentrant=False") if written else None
+        why = (
+            "DistributedDataParallel averages each gradient once a step, as soon as it is ready. A reentrant "
+            "checkpoint makes it ready in the middle of the pass, each time that the layer is used."
+        )
+        fix = "Pass use_reentrant=False to every torch.utils.checkpoint call; it needs no second backward pass."
+        confidence = 0.95
+        if len(found.checkpoints) == 1:
+            where = found.checkpoints[0]
+            written = re.search(r"use_reentrant\s*=\s*True", where.code or "")
+            edit = rewritten(where, written[0], "use_reentrant=False") if written else None
+    else:
+        message += f" before the next forward pass ({place_text(crash.place)})."
+        why = (
+            f"DistributedDataParallel averages each gradient once after each forward pass. Two calls of {name} before "
+            f"their backward passes, or a use of its layers past it (`{found.model}.module...`), make a gradient "
+            "ready twice."
+        )
+        fix = (
+            f"Call {name} once for each backward pass: join the inputs into one batch, or run the first backward "
+            f"before the second forward; and call no layer of `{found.model}.module` outside of its forward."
+        )
+    evidence: dict[str, float | str] = {"parameter": found.ready_twice, "line": line_text(crash.place)}
+    return Blame(message, why, fix, where, evidence, confidence, edit)
 
 
 def explain_nothing_to_reduce(crash: CrashFact) -> Blame | None:

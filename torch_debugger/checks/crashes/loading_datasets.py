@@ -9,14 +9,13 @@ from collections.abc import Sequence
 from torch_debugger.checks.crash_check import CrashCheck
 from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text
 from torch_debugger.checks.crashes.user_code import rewritten
-from torch_debugger.records import CrashFact, Edit, Place
+from torch_debugger.records import CrashFact, Edit
 from torch_debugger.records.crash_loading import (
     LoaderState,
     MissingFile,
     OddPart,
     SampleFailure,
     Subscripted,
-    Unpicklable,
 )
 
 # A sample whose __getitem__ raises: which file it read, or at least which sample it is, and the values.
@@ -123,49 +122,41 @@ def explain_odd_sample(crash: CrashFact) -> Blame | None:
     odd = failure.odd
     if odd is None or ragged_sizes(odd) is not None or OF_ANOTHER_KIND.search(failure.raised.message):
         return None
-    part = f"`sample{odd.path}` of {samples_text(odd.samples)}" if odd.path else samples_text(odd.samples)
-    if not odd.usual:
-        part = f"`sample{odd.path}` of every sample" if odd.path else "every sample"
+    of, usual, where = samples_text(odd.samples), "", loader.sample_place
+    counted = f"{len(odd.samples)} differ{'s' if len(odd.samples) == 1 else ''}: {listed(odd.samples)}"
+    counted = f"Of {odd.counted} samples looked at {counted}."
+    if odd.usual:
+        usual = f", the others have {_a(odd.usual)}"
+    else:
+        of, counted = "every sample", f"All {odd.counted} samples looked at are alike."
+    if not where.file:
+        where = loader.dataset_place or crash.place
+    at = place_text(loader.sample_place if loader.sample_place.file else loader.dataset_place)
+    converted = next((advice for pattern, advice in _CONVERSIONS if re.fullmatch(pattern, odd.kind)), "")
+    if odd.kind == "None" and not odd.path:
+        where = loader.none_place if loader.none_place.file else where
+        fix = (
+            f"Return a sample for every index, or leave those out when the dataset is made; to skip them while "
+            f"loading, give the DataLoader {_SKIP}."
+        )
+    elif converted:
+        fix = converted
+    elif odd.usual:
+        fix = f"Let every sample have {_a(odd.usual)} there ({at}), or write a collate_fn of your own."
+    else:
+        fix = f"Turn it into a tensor in `__getitem__` ({at}), or write a collate_fn of your own."
+    part = f"`sample{odd.path}` of {of}" if odd.path else of
     return Blame(
-        message=f"The DataLoader cannot make a batch of `{loader.dataset}`: {part} is {_a(odd.kind)}"
-        f"{f', the others have {_a(odd.usual)}' if odd.usual else ''}.",
-        why=f"{_BATCHED} {_counted(odd, failure)}",
-        fix=_fix(loader, odd),
-        where=_where(crash, loader, odd),
+        message=f"The DataLoader cannot make a batch of `{loader.dataset}`: {part} is {_a(odd.kind)}{usual}.",
+        why=f"{_BATCHED} {counted}",
+        fix=fix,
+        where=where,
         evidence=failure_evidence(failure, odd=odd.kind, usual=odd.usual or "the same"),
     )
 
 
 def _a(words: str) -> str:
     return words if words == "None" else f"{'an' if words.startswith(('a', 'e', 'i', 'o', 'nd')) else 'a'} {words}"
-
-
-def _counted(odd: OddPart, failure: SampleFailure) -> str:
-    if not odd.usual:
-        return f"All {odd.counted} samples looked at are alike."
-    differ = f"{len(odd.samples)} differ{'s' if len(odd.samples) == 1 else ''}: {listed(odd.samples)}"
-    return f"Of {odd.counted} samples looked at {differ}."
-
-
-def _where(crash: CrashFact, loader: LoaderState, odd: OddPart) -> Place:
-    if odd.kind == "None" and not odd.path and loader.none_place.file:
-        return loader.none_place
-    return loader.sample_place if loader.sample_place.file else (loader.dataset_place or crash.place)
-
-
-def _fix(loader: LoaderState, odd: OddPart) -> str:
-    if odd.kind == "None" and not odd.path:
-        return (
-            f"Return a sample for every index, or leave those out when the dataset is made; to skip them while "
-            f"loading, give the DataLoader {_SKIP}."
-        )
-    for pattern, advice in _CONVERSIONS:
-        if re.fullmatch(pattern, odd.kind):
-            return advice
-    at = place_text(loader.sample_place if loader.sample_place.file else loader.dataset_place)
-    if odd.usual:
-        return f"Let every sample have {_a(odd.usual)} there ({at}), or write a collate_fn of your own."
-    return f"Turn it into a tensor in `__getitem__` ({at}), or write a collate_fn of your own."
 
 
 def explain_collate_function(crash: CrashFact) -> Blame | None:
@@ -184,22 +175,18 @@ def explain_collate_function(crash: CrashFact) -> Blame | None:
         if failure.stage == "collate"
         else f"The start of a worker, in `{raised.function}`,"
     )
-    odd = _odd_words(failure.odd)
+    odd, differs = failure.odd, ""
+    if odd is not None and odd.usual:
+        part = f"`sample{odd.path}`" if odd.path else "The sample"
+        differs = f" {part} of {samples_text(odd.samples)} is {_a(odd.kind)}, where the others have {_a(odd.usual)}."
     return Blame(
         message=f"{capital(what)} raises {raised.kind} at {place_text(raised.place)}: {raised.message}",
-        why=f"`{raised.failing or raised.place.code}` fails{f': {held}' if held else ''}.{odd}",
+        why=f"`{raised.failing or raised.place.code}` fails{f': {held}' if held else ''}.{differs}",
         fix=f"Correct {place_text(raised.place)}, or the samples it cannot cope with.",
         where=raised.place,
         evidence=failure_evidence(failure, **raised.reach),
         confidence=0.9,
     )  # fmt: skip
-
-
-def _odd_words(odd: OddPart | None) -> str:
-    if odd is None or not odd.usual:
-        return ""
-    part = f"`sample{odd.path}`" if odd.path else "The sample"
-    return f" {part} of {samples_text(odd.samples)} is {_a(odd.kind)}, where the others have {_a(odd.usual)}."
 
 
 # An index or key that a container of the dataset does not have: a __len__ too long, or a key unheard of.
@@ -318,42 +305,28 @@ def explain_collate(crash: CrashFact) -> Blame | None:
     """When torch's own collate function raised, in this process or in a worker that hands its traceback on."""
     here = bool(crash.frames) and crash.frames[-1].file.endswith(_COLLATE)
     worker = crash.message.startswith("Caught RuntimeError in DataLoader worker") and _COLLATE in crash.message
-    match = re.search(_UNEQUAL, crash.message)
-    told = (match[1], match[2]) if match is not None else None
-    sizes = told or _seen(crash)
-    if not (here or worker) or (sizes is None and _NO_ROOM not in crash.message):
+    match, no_room = re.search(_UNEQUAL, crash.message), _NO_ROOM in crash.message
+    loading = crash.evidence.loading
+    odd = loading.failure.odd if loading is not None and loading.failure is not None else None
+    ragged = ragged_sizes(odd) if odd is not None else None
+    # A worker that cannot enlarge the batch's shared memory does not tell the sizes; the samples do.
+    sizes = (match[1], match[2]) if match is not None else ragged if no_room else None
+    if not (here or worker) or (sizes is None and not no_room):
         return None
+    differing = f": {sizes[0]} and {sizes[1]}" if sizes else ""
+    if odd is not None and ragged is not None and len(odd.samples) == 1:
+        part = f" in `sample{odd.path}`" if odd.path else ""
+        differing = f": sample {odd.samples[0]} has {ragged[1]}{part}, the others {ragged[0]}"
     shown = {"first sample": sizes[0], "other sample": sizes[1]} if sizes else {}
     return Blame(
         message=f"The DataLoader read at {place_text(crash.place)} puts samples of different sizes into one "
-        f"batch{_differing(crash, sizes)}.",
+        f"batch{differing}.",
         why="A batch is one tensor, so all of its samples must have one size.",
         fix="Bring all samples to one size in the dataset (resize, crop or pad), or give the DataLoader a "
         "collate_fn that pads them.",
         evidence={**shown, "line": line_text(crash.place)},
         confidence=0.97 if sizes else 0.85,
     )
-
-
-def _odd_part(crash: CrashFact) -> OddPart | None:
-    loading = crash.evidence.loading
-    return loading.failure.odd if loading is not None and loading.failure is not None else None
-
-
-def _differing(crash: CrashFact, sizes: tuple[str, str] | None) -> str:
-    """: sample 622 has [1, 1800] in `sample['wave']`, the others [1, 2000]"""
-    odd = _odd_part(crash)
-    ragged = ragged_sizes(odd) if odd is not None else None
-    if odd is None or ragged is None or len(odd.samples) != 1:
-        return f": {sizes[0]} and {sizes[1]}" if sizes else ""
-    part = f" in `sample{odd.path}`" if odd.path else ""
-    return f": sample {odd.samples[0]} has {ragged[1]}{part}, the others {ragged[0]}"
-
-
-def _seen(crash: CrashFact) -> tuple[str, str] | None:
-    """A worker that cannot enlarge the batch's shared memory does not tell the sizes; the samples do."""
-    odd = _odd_part(crash)
-    return ragged_sizes(odd) if odd is not None and _NO_ROOM in crash.message else None
 
 
 def ragged_sizes(odd: OddPart) -> tuple[str, str] | None:
@@ -436,61 +409,39 @@ def explain_unpicklable(crash: CrashFact) -> Blame | None:
     part = loading.unpicklable if loading is not None else None
     if part is None:
         return None
-    where = part.made if part.made.file else crash.place
-    path = f"obj{part.path}" if part.sender == "torch.save" else part.path
-    return Blame(
-        message=f"{_SENDERS[part.sender]} {_named(part)}: {_what(part)} cannot be pickled.",
-        why=_why(part),
-        fix=_pickle_fix(part),
-        where=where,
-        evidence={"part": path, "kind": _what(part), "call": line_text(crash.place)},
-        confidence=0.97 if part.made.file else 0.92,
-    )
-
-
-def _named(part: Unpicklable) -> str:
-    if part.sender != "torch.save":
-        return f"`{part.path}`"
-    return f"`{part.path.lstrip('.')}` of the object" if part.path else "the object"
-
-
-def _what(part: Unpicklable) -> str:
-    article = "an" if part.kind[0] in "aeiou" else "a"
-    made = f" of {place_text(part.made)}" if part.made.file else ""
-    return f"{article} {part.kind}{f' (`{part.name}`)' if part.name else ''}{made}"
-
-
-def _why(part: Unpicklable) -> str:
-    by_name = part.kind in ("lambda", "local function", "local class")
-    reason = (
-        "Functions and classes are pickled by their name, and one without a name at the top of a file is not "
-        "found again."
-        if by_name
-        else "It belongs to this process and means nothing in another."
-    )
-    if part.sender == "torch.save":
-        return f"torch.save pickles the whole object. {reason}"
-    method = f"`{part.start_method}`" if part.start_method else "this start method"
-    return f"Processes started by {method} get their objects by pickle. {reason}"
-
-
-def _pickle_fix(part: Unpicklable) -> str:
-    if part.sender == "torch.save":
-        return "Save what can be loaded again, `model.state_dict()`, instead of the object; " + _instead(part)
-    return _instead(part, capital=True)
-
-
-def _instead(part: Unpicklable, capital: bool = False) -> str:
-    at = f" ({place_text(part.made)})" if part.made.file else ""
+    known, saved = bool(part.made.file), part.sender == "torch.save"
+    path, at = f"`{part.path}`", f" ({place_text(part.made)})" if known else ""
+    what = f"{'an' if part.kind[0] in 'aeiou' else 'a'} {part.kind}{f' (`{part.name}`)' if part.name else ''}"
+    what += f" of {place_text(part.made)}" if known else ""
+    why = "It belongs to this process and means nothing in another."
+    if part.kind in ("lambda", "local function", "local class"):
+        why = (
+            "Functions and classes are pickled by their name, and one without a name at the top of a file is not "
+            "found again."
+        )
     if part.kind == "lambda":
-        text = f"write the lambda{at} as a function with `def` at the top level of the file, and give its name."
+        fix = f"write the lambda{at} as a function with `def` at the top level of the file, and give its name."
     elif part.kind in ("local function", "local class"):
-        text = f"move `{part.name}`{at} to the top level of the file, out of the function it stands in."
+        fix = f"move `{part.name}`{at} to the top level of the file, out of the function it stands in."
     elif part.kind == "generator":
-        text = f"keep what the generator gives in a list{at}, or make it in the worker."
+        fix = f"keep what the generator gives in a list{at}, or make it in the worker."
     else:
-        text = f"do not keep it in the object{at}: make or open it at first use, inside the process that uses it."
-    return text[0].upper() + text[1:] if capital else text
+        fix = f"do not keep it in the object{at}: make or open it at first use, inside the process that uses it."
+    if saved:
+        path = f"`{part.path.lstrip('.')}` of the object" if part.path else "the object"
+        why = f"torch.save pickles the whole object. {why}"
+        fix = f"Save what can be loaded again, `model.state_dict()`, instead of the object; {fix}"
+    else:
+        method = f"`{part.start_method}`" if part.start_method else "this start method"
+        why = f"Processes started by {method} get their objects by pickle. {why}"
+    return Blame(
+        message=f"{_SENDERS[part.sender]} {path}: {what} cannot be pickled.",
+        why=why,
+        fix=capital(fix),
+        where=part.made if known else crash.place,
+        evidence={"part": f"{'obj' * saved}{part.path}", "kind": what, "call": line_text(crash.place)},
+        confidence=0.97 if known else 0.92,
+    )
 
 
 class UnpicklableObject(CrashCheck):
