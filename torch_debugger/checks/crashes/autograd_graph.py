@@ -325,7 +325,8 @@ def explain_unreduced(crash: CrashFact) -> Blame | None:
         from_line = f", made at {place_text(made)}," if made.file else ""
         what = f"needs a single number, but {name}{from_line} is {shape_text(root.shape)}"
         why = _ONE_NUMBER_WHY
-        told = {"loss": f"{root.dtype} {shape_text(root.shape)}"} | ({"made": line_text(made)} if made.file else {})
+        told = {"loss": f"{root.dtype} {shape_text(root.shape)}"}
+        told |= {"made": line_text(made)} if made.file else {}
     elif "grad_output[0] has a shape of" in crash.message:
         given = next((tensor for tensor in crash.frames[-1].tensors if tensor.name == "grads[0]"), None)
         if given is None or given.shape == root.shape:

@@ -6,10 +6,10 @@ import dataclasses
 import difflib
 import os
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
 from torch_debugger.checks.crash_check import CrashCheck
-from torch_debugger.checks.crashes.explanation import Blame, first_of, line_text, place_text, user_frame
+from torch_debugger.checks.crashes.explanation import Blame, line_text, place_text, user_frame
 from torch_debugger.checks.crashes.user_code import rewritten, statement_of
 from torch_debugger.records import CrashEvidence, CrashFact, CrashFrame, Edit, Place
 from torch_debugger.records.crash_loading import ChildEvidence, GroupEvidence, ReductionEvidence
@@ -53,9 +53,12 @@ def explain_environment(crash: CrashFact) -> Blame | None:
     if found[1] not in unset:
         return None
     lines = "; ".join(f'os.environ.setdefault("{name}", "{_ALONE[name]}")' for name in unset)
+    are = f"{_listed(unset)} {'is' if len(unset) == 1 else 'are'} not"
+    if len(unset) == len(_NEEDED):
+        are = "none of them is"
     return Blame(
         message=f"init_process_group at {place_text(crash.place)} reads {_listed(_NEEDED)} from the "
-        f"environment, and {_unset(unset)} set.",
+        f"environment, and {are} set.",
         why="`torchrun` sets these variables for each process that it starts; `python` does not.",
         fix=f"Start it with `torchrun --nproc-per-node=1 {script_name(crash.place)}`. To run one process by "
         f"hand, write before the call: {lines}.",
@@ -144,12 +147,6 @@ def _lines(name: str, places: list[Place]) -> dict[str, str]:
 
 def _is_live(crash: CrashFact) -> bool:
     return crash.evidence.processes is not None
-
-
-def _unset(names: list[str]) -> str:
-    if len(names) == len(_NEEDED):
-        return "none of them is"
-    return f"{_listed(names)} {'is' if len(names) == 1 else 'are'} not"
 
 
 def _listed(names: tuple[str, ...] | list[str]) -> str:
@@ -379,8 +376,11 @@ def explain_lost_peer(crash: CrashFact) -> Blame | None:
     silent = re.search(r"Timed out waiting (\d+)ms for (?:recv|send) operation", crash.message)
     if not (closed or silent) or not raised_by(crash, *_COLLECTIVES, "torch/autograd/"):
         return None
-    sizes = closed is not None and "preamble" in closed[0]
-    happened = _happened(sizes, silent)
+    happened = "another rank closed the connection"
+    if closed is not None and "preamble" in closed[0]:
+        happened = "another rank sent a tensor of another size"
+    elif silent is not None:
+        happened = f"another rank did not answer within {int(silent[1]) / 1000:g} s"
     return Blame(
         message=f"The collective at {place_text(crash.place)} did not complete: {happened}.",
         why="Every rank must make the same collective calls, as often, with tensors of one shape. This process "
@@ -391,14 +391,6 @@ def explain_lost_peer(crash: CrashFact) -> Blame | None:
         evidence={"line": line_text(crash.place)},
         confidence=0.6,
     )
-
-
-def _happened(sizes: bool, silent: re.Match[str] | None) -> str:
-    if sizes:
-        return "another rank sent a tensor of another size"
-    if silent is not None:
-        return f"another rank did not answer within {int(silent[1]) / 1000:g} s"
-    return "another rank closed the connection"
 
 
 # What explainers of crashes among processes share: who raised, and a child's crash read as one's own.
@@ -470,10 +462,6 @@ def _as_crash(crash: CrashFact, child: ChildEvidence) -> CrashFact:
     )  # fmt: skip
 
 
-def first_said(crash: CrashFact, explainers: Iterable[Callable[[CrashFact], Blame | None]]) -> Blame | None:
-    return first_of(explain(crash) for explain in explainers)
-
-
 # A process that the script started and that failed, told by what it left behind.
 _Explainer = Callable[[CrashFact], Blame | None]
 SETUP: tuple[_Explainer, ...] = tuple(
@@ -504,14 +492,17 @@ _SIGNALS = {
 
 def explain_spawned(crash: CrashFact) -> Blame | None:
     child = child_of(crash)
-    if child is None or first_said(crash, (*SETUP, *DISAGREEMENTS)) is not None:
+    if child is None or any(explain(crash) for explain in (*SETUP, *DISAGREEMENTS)):
         return None
+    number = str(child.index) if child.index is not None else "of the script's"
     if child.kind:
-        place = child_place(child)
-        told = f"{child.kind.rpartition('.')[2]}: {_first_line(child.message)}" if child.message else child.kind
+        place, told = child_place(child), child.kind
+        if child.message:
+            first = next(iter(child.message.strip().splitlines()), "")
+            told = f"{child.kind.rpartition('.')[2]}: {first if len(first) <= 200 else f'{first[:200]} ...'}"
         inside = f"`{place.code}`" if place.code else "its line"
         return Blame(
-            message=f"Process {_number(child)} stopped at {place_text(place)}, {inside}, with {told}",
+            message=f"Process {number} stopped at {place_text(place)}, {inside}, with {told}",
             why="The error is the child's. Only the text of its traceback came back from it, so its tensors and "
             f"values are not known here; {place_text(crash.place)} merely waited for it.",
             fix=f"Look at {place_text(place)}. To have it explained with all its values, call the function once in "
@@ -523,22 +514,13 @@ def explain_spawned(crash: CrashFact) -> Blame | None:
     how = f"was ended by {child.signal}" if child.signal else f"ended with exit code {child.exit_code}"
     meaning = _SIGNALS.get(child.signal, "What it printed before is all it left")
     return Blame(
-        message=f"Process {_number(child)}, started at {place_text(crash.place)}, {how} and left no traceback.",
+        message=f"Process {number}, started at {place_text(crash.place)}, {how} and left no traceback.",
         why=f"{meaning}. The cause itself is not known here.",
         fix="Read what that process printed last, and run the function once in this process (`fn(0, *args)`) "
         "to see where it ends.",
         evidence={"line": line_text(crash.place), **({"signal": child.signal} if child.signal else {})},
         confidence=0.7,
     )
-
-
-def _number(child: ChildEvidence) -> str:
-    return str(child.index) if child.index is not None else "of the script's"
-
-
-def _first_line(message: str) -> str:
-    line = message.strip().splitlines()[0] if message.strip() else ""
-    return line if len(line) <= 200 else f"{line[:200]} ..."
 
 
 class ProcessGroupSetup(CrashCheck):
