@@ -185,7 +185,7 @@ def _differentiated_fix(asked: Differentiated) -> tuple[str, Edit | None]:
     if asked.reason == "plain":
         # Behind the line that made it; for one that came from elsewhere, above the line that uses it.
         maker, user = asked.place, asked.output_made
-        if maker.file and (not (maker.code or "").startswith(("for ", "async for ", "with "))):
+        if maker.file and not (maker.code or "").startswith(("for ", "async for ", "with ")):
             return f"Write `{ask}` after {place_text(maker)}.", line_of_one(maker, f"{maker.code}\n{ask}")
         if user.file:
             return f"Write `{ask}` before {place_text(user)}.", line_of_one(user, f"{ask}\n{user.code}")

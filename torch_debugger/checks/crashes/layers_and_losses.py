@@ -389,7 +389,5 @@ def _is_call(crash: CrashFact, frame: CrashFrame, line: Line, node: ast.expr) ->
     if not isinstance(node, ast.Call) or len(node.args) < 2:
         return False
     wanted = {frame.function, *((crash.layer.path or "").split(".")[-1:] if crash.layer else ())}
-    return (
-        bool(line.failing)
-        or (node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")) in wanted
-    )
+    name = node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
+    return bool(line.failing) or name in wanted

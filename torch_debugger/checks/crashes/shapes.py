@@ -227,7 +227,7 @@ def explain_memory_order(crash: CrashFact) -> Blame | None:
         why="view never copies, so it needs the elements in memory in the order of the dimensions it joins; "
         "permute, transpose, expand and channels_last give the dimensions another order than the memory has.",
         fix=f"Let it copy where it must: write `{wanted}` instead of `{fact.expression}` at {place_text(crash.place)}.",
-        evidence=(evidence | {"line": line_text(crash.place)}),
+        evidence=evidence | {"line": line_text(crash.place)},
         confidence=0.98 if fact.shape is not None else 0.9,
         edit=_edit(statement_at(crash, crash.place).whole, fact.expression, wanted),
     )

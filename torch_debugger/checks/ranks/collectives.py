@@ -239,7 +239,8 @@ class CollectivesMixedUp(RankCheck):
     def finish_ranks(self, ranks: RankStates) -> Iterable[Finding]:
         # Not by somebody who lost patience: what stands still is explained elsewhere.
         failed = ranks.failed()
-        if not (not failed or failed[0] in ranks.crashes or ranks.ends[failed[0]].exit_code == 128 + signal.SIGABRT):
+        by_itself = not failed or failed[0] in ranks.crashes or ranks.ends[failed[0]].exit_code == 128 + signal.SIGABRT
+        if not by_itself:
             return
         for (_, members), calls in self._groups.items():
             known = sorted(rank for rank in calls if any(low <= rank <= high for low, high in members))
@@ -261,7 +262,7 @@ class CollectivesMixedUp(RankCheck):
     def _tell(self, number: int, one: int, other: int, calls: dict[int, _Calls], what: str) -> Finding:
         mine, theirs = calls[one].kinds[number], calls[other].kinds[number]
         # The other rank never comes to this line.
-        odd, others = (mine, other) if (_line(mine) not in calls[other].positions()) else (theirs, one)
+        odd, others = (mine, other) if _line(mine) not in calls[other].positions() else (theirs, one)
         theirs_too = {kind.place for kind in calls[others].kinds.values()}  # of a function that both call
         known = {kind.caller for kind in calls[others].kinds.values()}
         by_caller = odd.place in theirs_too and odd.caller and odd.caller not in known

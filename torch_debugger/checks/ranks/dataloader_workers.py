@@ -76,10 +76,8 @@ class WorkerMemoryGrows(Check):
         only_copied = most.resident_bytes < self.copied * most.own_bytes
         least = max(self.explained * most.own_bytes, self.least_bytes / max(1, loader.workers))
         large = [held for held in loader.holds if held.objects_bytes >= least]
-        container, held = (
-            most.container(self.explained),
-            (max(large, key=lambda held: held.objects_bytes) if only_copied and large else None),
-        )
+        held = max(large, key=lambda held: held.objects_bytes) if only_copied and large else None
+        container = most.container(self.explained)
         if container is not None:
             if self._is_endless(container, loader, most):
                 yield self._container(loader, growths, most, container)

@@ -285,11 +285,8 @@ class GradEnabledInValidation(Check):
         if not self._validations.see(record):
             self._training += record.batches
             return
-        wasteful = [
-            calls
-            for calls in record.calls
-            if (calls.trained and calls.eval_grad + calls.train_grad >= max(1, record.batches))
-        ]
+        all_of_them = max(1, record.batches)
+        wasteful = [each for each in record.calls if each.trained and each.eval_grad + each.train_grad >= all_of_them]
         if not wasteful or record.asks_gradients:
             return
         self._first = self._first or record.step

@@ -170,7 +170,7 @@ class ParameterNotRegistered(Check):
             where=dataclasses.replace(record.place, module=name),
             steps=(1, step),
             evidence={"values": float(record.elements), "looks": float(record.looks)},
-            edit=(edit_line(record.place, f"{written[1]}nn.Parameter({written[2]}))") if written else None),
+            edit=edit_line(record.place, f"{written[1]}nn.Parameter({written[2]}))") if written else None,
         )
 
 

@@ -109,8 +109,8 @@ class ParametersNotInOptimizer(Check):
         return self.finding(
             severity="warning" if early else "error",
             confidence=0.6 if early else 0.8 if groups[0][0] == ledger.root else 0.95,
-            message=f"{(text[0].upper() + text[1:])} get a gradient on every step but are in no optimizer: "
-            f"{elements:,} of {total:,} trainable values of `{ledger.root}` keep the values they started with.",
+            message=f"{text[0].upper()}{text[1:]} get a gradient on every step but are in no optimizer: {elements:,} "
+            f"of {total:,} trainable values of `{ledger.root}` keep the values they started with.",
             why="An optimizer moves only the parameters it was given when it was made. These have gradients "
             "that are not zero, so the loss asks for them to change, and nothing changes them.",
             fix=_hand_over(groups, optimizer) if unfrozen else _fix(ledger, groups, optimizer, early),

@@ -78,9 +78,8 @@ def _is_renamed(load: CheckpointLoad) -> bool:
         return False
     only_head = all(one.key.startswith(load.last_layer + ".") for one in load.missing)
     shapes = [one.shape for one in load.missing]
-    enough = Counter([one.shape for one in load.unexpected if not one.key.endswith("num_batches_tracked")]) == Counter(
-        shapes
-    )
+    loaded = [one.shape for one in load.unexpected if not one.key.endswith("num_batches_tracked")]
+    enough = Counter(loaded) == Counter(shapes)
     return not only_head and enough
 
 

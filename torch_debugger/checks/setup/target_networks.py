@@ -115,7 +115,7 @@ class GradientThroughTargetNetwork(Check):
             if len(looks) == self.looks_needed:
                 first, last = looks[0], looks[-1]
                 also = " and an optimizer holds them" if last.held else ""
-                # The one line that calls it, else the one that makes it.
+                called = last.calls[0] if len(last.calls) == 1 else last.made
                 advice = f"Call `{last.name}(...)` under `with torch.no_grad():`, or freeze it once: "
                 advice += f"`{last.name}.requires_grad_(False)` after the line that makes it{at_line(last.made)}"
                 yield self.finding(
@@ -125,8 +125,8 @@ class GradientThroughTargetNetwork(Check):
                     f"that the script keeps up to date itself{_by(last)}; seen since step {first.step}.",
                     why="A target is meant to stand still while the prediction moves towards it. With the graph left "
                     "on, backward() also computes how the target should move, and an optimizer that holds it moves it.",
-                    fix=(advice + (", and leave its parameters out of the optimizer." if last.held else ".")),
-                    where=(last.calls[0] if len(last.calls) == 1 else last.made or Place(module=last.name)),
+                    fix=advice + (", and leave its parameters out of the optimizer." if last.held else "."),
+                    where=called or Place(module=last.name),
                     steps=(first.step, last.step),
                     evidence={"copy_of": last.of, "in_optimizer": float(last.held)},
                 )
