@@ -14,7 +14,6 @@ from torch_debugger.records import (
     Finding,
     LayerFact,
     LocalTensor,
-    LocalValue,
     Place,
     Record,
 )
@@ -76,19 +75,14 @@ class UnexplainedCrash(Check):
         if frame is None:
             return seen
         nearest = sorted(frame.tensors, key=lambda tensor: tensor.name.split("[")[0] not in frame.code)
-        seen |= {tensor.name: _tensor_text(tensor) for tensor in nearest[: self.tensors_shown]}
+        for tensor in nearest[: self.tensors_shown]:
+            spread = f", values {tensor.lowest} to {tensor.highest}" if tensor.lowest is not None else ""
+            seen[tensor.name] = f"{tensor.dtype} {shape_text(tensor.shape)} on {tensor.device}{spread}"
         values = [value for value in frame.values if value.text or value.size is not None]
-        return seen | {value.name: _value_text(value) for value in values[: self.values_shown]}
-
-
-def _tensor_text(tensor: LocalTensor) -> str:
-    spread = f", values {tensor.lowest} to {tensor.highest}" if tensor.lowest is not None else ""
-    return f"{tensor.dtype} {shape_text(tensor.shape)} on {tensor.device}{spread}"
-
-
-def _value_text(value: LocalValue) -> str:
-    size = f" of {value.size}" if value.size is not None and not value.text else ""
-    return f"{value.text} ({value.kind})" if value.text else f"{value.kind}{size}"
+        for value in values[: self.values_shown]:
+            size = f" of {value.size}" if value.size is not None else ""
+            seen[value.name] = f"{value.text} ({value.kind})" if value.text else f"{value.kind}{size}"
+        return seen
 
 
 def _why(crash: CrashFact) -> str:
@@ -96,15 +90,12 @@ def _why(crash: CrashFact) -> str:
     if crash.pasted and not crash.frames:
         return "No check knows this message by itself, so no cause is claimed."
     if entry is None:
-        return f"No check recognised the cause, so none is claimed; {_basis(crash)}."
+        basis = "the evidence is what was in reach"
+        if crash.pasted:
+            basis = "from the text alone the shapes, dtypes and values that met are not known"
+        return f"No check recognised the cause, so none is claimed; {basis}."
     held = f": it has {entry.keys}" if entry.keys else ""
     return f"`{entry.container}` ({entry.kind} of {entry.size}) does not hold {entry.key}{held}."
-
-
-def _basis(crash: CrashFact) -> str:
-    if crash.pasted:
-        return "from the text alone the shapes, dtypes and values that met are not known"
-    return "the evidence is what was in reach"
 
 
 def _advice(crash: CrashFact, frame: CrashFrame | None) -> str:
