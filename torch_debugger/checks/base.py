@@ -29,6 +29,7 @@ from torch_debugger.records import (
     ModelFact,
     ModuleFact,
     OptimizerFact,
+    ParameterFact,
     Place,
     Record,
     Request,
@@ -98,7 +99,12 @@ def at_line(place: Place) -> str:
     return f" at {place.file}:{place.line}" if place.file else ""
 
 
-# What the steps of a run spent their time on, as far as it was told; summed up for checks of speed.
+def within(place: Place, module: str | None) -> Place:
+    """The same line, under the name of a module."""
+    return Place(place.file, place.line, module, place.code)
+
+
+# What the steps of a run spent their time on, as far as it is known; summed up for checks of speed.
 _BEFORE, _AFTER = "split/", "_s"
 OWN = "torch_debugger"
 
@@ -115,7 +121,7 @@ class StepSplit:
     queued_s: float = 0.0  # since the thread began, in line for a core that others used
 
     def add(self, step: int, scalars: Mapping[str, float]) -> None:
-        """A split that is told is the mean over the steps since the last one."""
+        """A record of the split holds the mean over the steps since the last one."""
         parts = {tag[len(_BEFORE) : -len(_AFTER)]: value for tag, value in scalars.items() if tag.startswith(_BEFORE)}
         if not parts:
             return
@@ -131,7 +137,7 @@ class StepSplit:
         return sum(self.seconds.values())
 
     def share(self, *parts: str) -> float:
-        """Of all the time that was told."""
+        """Of all the time that is known."""
         total_s = self.total_s
         return sum(self.seconds.get(part, 0.0) for part in parts) / total_s if total_s > 0 else 0.0
 
@@ -232,12 +238,27 @@ class RunState:
         if "loss" in record.values:
             self.losses.add(record.step, record.values["loss"])
 
+    @property
+    def modules(self) -> list[ModuleFact]:
+        """Of all models, in their order of definition."""
+        return [module for model in self.models.values() for module in model.modules]
+
+    @property
+    def parameters(self) -> list[ParameterFact]:
+        return [parameter for model in self.models.values() for parameter in model.parameters]
+
     def module(self, path: str) -> ModuleFact | None:
-        for model in self.models.values():
-            for module in model.modules:
-                if module.path == path:
-                    return module
-        return None
+        return next((module for module in self.modules if module.path == path), None)
+
+    def place_of(self, path: str) -> Place:
+        """The line that makes a module, under the module's name."""
+        module = self.module(path)
+        return within(module.place if module else Place(), path)
+
+    @property
+    def loss_place(self) -> Place:
+        """The first line that calls backward()."""
+        return next((site.place for site in self.sites.values()), Place())
 
 
 # The nodes of a recorded autograd graph by what they do: found once for all checks that ask.

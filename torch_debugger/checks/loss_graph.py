@@ -1,4 +1,4 @@
-"""Checks that read the graph of a loss: one finding a loss, told when first seen and again at the end."""
+"""Checks that read the graph of a loss: one finding a loss, when it is first seen and again at the end."""
 
 from __future__ import annotations
 
@@ -7,25 +7,27 @@ import ast
 import re
 from collections.abc import Container, Iterable, Iterator
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar, Generic, TypeVar
 
-from torch_debugger.checks.base import Check, RunState, nodes_with, op_of
-from torch_debugger.checks.call_edits import calls_in, edit_line
-from torch_debugger.records import Edit, Finding, GraphNode, LossGraph, ModelFact, ModuleFact, Place, Record
+from torch_debugger.checks.base import Check, RunState, nodes_with, op_of, within
+from torch_debugger.checks.call_edits import called_name, calls_in, edit_line
+from torch_debugger.records import Comparison, Edit, Finding, GraphNode, LossGraph, ModelFact, ModuleFact, Place
+
+_Judged = TypeVar("_Judged", LossGraph, Comparison)
 
 
-class LossGraphCheck(Check):
-    reads: ClassVar[tuple[type, ...]] = (LossGraph,)
+class SiteCheck(Check, Generic[_Judged]):
+    """Of each loss, the first record of the class that `reads` names first in which something is wrong."""
 
     def __init__(self) -> None:
-        self._first: dict[str, LossGraph] = {}  # site -> the graph it was first seen in
+        self._first: dict[str, _Judged] = {}  # by site
 
     @abc.abstractmethod
-    def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
-        """What is wrong with this graph, if anything is."""
+    def judge(self, record: _Judged, state: RunState) -> Finding | None:
+        """What is wrong with it, if anything is."""
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if isinstance(record, LossGraph) and record.site not in self._first:
+    def see(self, record: Any, state: RunState) -> Iterable[Finding]:
+        if isinstance(record, self.reads[0]) and record.site not in self._first:
             finding = self.judge(record, state)
             if finding is not None:
                 self._first[record.site] = record
@@ -33,8 +35,15 @@ class LossGraphCheck(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         """The same findings; by now the model is sure to be known, and the last step."""
-        found = [self.judge(graph, state) for graph in self._first.values()]
+        found = [self.judge(record, state) for record in self._first.values()]
         return [finding for finding in found if finding is not None]
+
+
+class LossGraphCheck(SiteCheck[LossGraph]):
+    reads: ClassVar[tuple[type, ...]] = (LossGraph,)
+
+    @abc.abstractmethod
+    def judge(self, graph: LossGraph, state: RunState) -> Finding | None: ...
 
 
 # Finding the way through the recorded part of an autograd graph.
@@ -56,11 +65,15 @@ def operands(graph: LossGraph, node: GraphNode) -> Iterator[GraphNode]:
             yield graph.nodes[index]
 
 
-def origin(graph: LossGraph, node: GraphNode) -> GraphNode:
+def first_operand(graph: LossGraph, node: GraphNode | None) -> GraphNode | None:
+    return next(operands(graph, node), None) if node is not None else None
+
+
+def origin(graph: LossGraph, node: GraphNode | None) -> GraphNode | None:
     """The node whose values this one carries, shape-only ops skipped."""
     for _ in graph.nodes:  # a bound: a torn log may hold a loop
-        following = next(operands(graph, node), None)
-        if following is None or op_of(node) not in SHAPE_ONLY:
+        following = first_operand(graph, node)
+        if node is None or following is None or op_of(node) not in SHAPE_ONLY:
             break
         node = following
     return node
@@ -70,8 +83,7 @@ def fed_by(graph: LossGraph, ops: Iterable[str], sources: Container[str]) -> Ite
     """The nodes of some ops whose first operand comes from one of the others, with that one; only changes of shape
     lie between them."""
     for node in nodes_with(graph, ops):
-        operand = next(operands(graph, node), None)
-        source = origin(graph, operand) if operand is not None else None
+        source = origin(graph, first_operand(graph, node))
         if source is not None and op_of(source) in sources:
             yield node, source
 
@@ -84,11 +96,11 @@ def dim_of(node: GraphNode) -> int:
 
 def prediction_in(graph: LossGraph, loss: GraphNode) -> GraphNode | None:
     """What a loss compares with the target; in one written by hand, the side that has a gradient."""
-    taken = next(operands(graph, loss), None)
+    taken = first_operand(graph, loss)
     if taken is None or op_of(loss) not in BY_HAND:
         return taken
     alone = op_of(taken) == "Sub" and taken.inputs.count(None) == 1
-    return next(operands(graph, taken), None) if alone else None
+    return first_operand(graph, taken) if alone else None
 
 
 def model_behind(graph: LossGraph, state: RunState) -> ModelFact | None:
@@ -117,7 +129,6 @@ def call_of(graph: LossGraph, node: GraphNode) -> Place:
 _FUNCTIONS = {
     "Softmax": "softmax", "LogSoftmax": "log_softmax", "Sigmoid": "sigmoid", "Relu": "relu", "Tanh": "tanh",
 }  # fmt: skip
-_MODULES = {"Relu": "ReLU"}
 _NAMESPACES = ("torch", "F", "nn.functional", "torch.nn.functional", "functional", "torch.special")
 
 
@@ -133,10 +144,6 @@ class OutputActivation:
         return _FUNCTIONS[op_of(self.node)]
 
     @property
-    def kind(self) -> str:
-        return module_kind(self.node)
-
-    @property
     def words(self) -> str:
         """`net.3` (Softmax), or the softmax at train.py:20"""
         if self.module is not None:
@@ -148,55 +155,36 @@ class OutputActivation:
 
     @property
     def where(self) -> Place:
-        if self.module is not None:
-            return Place(self.module.place.file, self.module.place.line, self.module.path, self.module.place.code)
         root = self.model.root if self.model else None
+        if self.module is not None:
+            return within(self.module.place, self.module.path)
         if self.node.place is not None:
-            return Place(self.node.place.file, self.node.place.line, root, self.node.place.code)
+            return within(self.node.place, root)
         if self.model is not None and self.model.forward.file:
-            return Place(self.model.forward.file, self.model.forward.line, root, self.model.forward.code)
+            return within(self.model.forward, root)
         return self.graph.place
 
     @property
     def removal(self) -> Edit | None:
         """Softmax() becomes Identity(); `softmax(scores, dim=1)` becomes `scores`."""
-        place = self.module.place if self.module else self.node.place or Place()
-        code = place.code or ""
         if self.module is not None:
-            after, count = re.subn(rf"\b{self.kind}\([^()]*\)", "Identity()", code)
-        else:
-            after, count = _without_call(code, self.function)
-        return edit_line(place, after) if count == 1 else None
-
-
-def module_kind(node: GraphNode) -> str:
-    return _MODULES.get(op_of(node), op_of(node))
+            code = self.module.place.code or ""
+            after, count = re.subn(rf"\b{self.module.kind}\([^()]*\)", "Identity()", code)
+            return edit_line(self.module.place, after) if count == 1 else None
+        place = self.node.place or Place()
+        code = place.code or ""
+        calls = [call for call in calls_in(code) if called_name(call) == self.function]
+        if len(calls) != 1:
+            return None
+        called, argument = calls[0].func, next(iter(calls[0].args), None)
+        if isinstance(called, ast.Attribute) and ast.unparse(called.value) not in _NAMESPACES:
+            argument = called.value  # a method
+        whole, inside = (ast.get_source_segment(code, part) if part else None for part in (calls[0], argument))
+        return edit_line(place, code.replace(whole, inside, 1)) if whole and inside else None
 
 
 def output_activation(graph: LossGraph, node: GraphNode, state: RunState) -> OutputActivation:
     """The model's last module of the node's kind, in definition order; a function call where it has none."""
-    model = model_behind(graph, state)
-    found = [module for module in model.modules if module.kind == module_kind(node)] if model else []
+    model, kind = model_behind(graph, state), "ReLU" if op_of(node) == "Relu" else op_of(node)
+    found = [module for module in model.modules if module.kind == kind] if model else []
     return OutputActivation(node, graph, found[-1] if found else None, model)
-
-
-def _without_call(code: str, function: str) -> tuple[str, int]:
-    """The line with its one call of the function replaced by the call's argument, and how many there were."""
-    calls = [call for call in calls_in(code) if _called(call.func) == function]
-    after = code
-    for call in calls:
-        text, inside = ast.get_source_segment(code, call), _argument(code, call)
-        if text is None or inside is None:
-            return code, 0
-        after = after.replace(text, inside, 1)
-    return after, len(calls)
-
-
-def _argument(code: str, call: ast.Call) -> str | None:
-    method = isinstance(call.func, ast.Attribute) and ast.unparse(call.func.value) not in _NAMESPACES
-    kept = call.func.value if method and isinstance(call.func, ast.Attribute) else next(iter(call.args), None)
-    return ast.get_source_segment(code, kept) if kept is not None else None
-
-
-def _called(function: ast.expr) -> str:
-    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import abc
 import ast
 import re
+from collections.abc import Iterable
+from typing import ClassVar
 
-from torch_debugger.checks.base import RunState
+from torch_debugger.checks.base import Check, RunState, within
 from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.records import (
     DEVIATION_FORMS,
     CopyLook,
     DivergenceReading,
     Edit,
+    Finding,
     FormFit,
     LatentSampling,
     Place,
@@ -21,11 +25,11 @@ from torch_debugger.records import (
 
 def rectifier_place(source: str, state: RunState) -> Place:
     """The ReLU module defined right after this layer; the layer itself where ReLU is a function call."""
-    modules = [module for model in state.models.values() for module in model.modules]
+    modules = state.modules
     for module, following in zip(modules, [*modules[1:], None], strict=True):
         if module.path == source:
             found = following if following is not None and "ReLU" in following.kind else module
-            return Place(found.place.file, found.place.line, found.path, found.place.code)
+            return within(found.place, found.path)
     return Place(module=source)
 
 
@@ -81,6 +85,34 @@ _OF_USED = {
 _FUNCTIONS = ("exp", "exp_", "sqrt", "softplus", "sigmoid", "square")
 
 
+class SamplingCheck(Check):
+    """Judges what noise is made into latent variables; sure of a fault when it was seen on several looks."""
+
+    reads: ClassVar[tuple[type, ...]] = (LatentSampling,)
+
+    looks_needed: ClassVar[int] = 2
+
+    def __init__(self) -> None:
+        self._looks: dict[tuple[str, ...], list[LatentSampling]] = {}
+
+    @abc.abstractmethod
+    def fault_in(self, look: LatentSampling) -> tuple[str, ...]:
+        """The fault, and whatever tells it from others of its kind; empty where nothing is wrong."""
+
+    @abc.abstractmethod
+    def judge(self, fault: str, looks: list[LatentSampling], state: RunState) -> Finding: ...
+
+    def see(self, record: LatentSampling, state: RunState) -> Iterable[Finding]:
+        if key := self.fault_in(record):
+            looks = self._looks.setdefault(key, [])
+            looks.append(record)
+            if len(looks) >= self.looks_needed:
+                yield self.judge(key[0], looks, state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        return [self.judge(key[0], looks, state) for key, looks in self._looks.items()]
+
+
 def is_divergence(fit: FormFit) -> bool:
     """The gradient of a Kullback-Leibler divergence to the standard normal, whatever its weight."""
     return fit.misfit < LARGEST_MISFIT and fit.first > 0 and abs(fit.second / fit.first + 1) < _BALANCE
@@ -109,27 +141,23 @@ def wrong_use(reading: DivergenceReading) -> str | None:
 def sampled_right(written: WrittenSampling, reading: DivergenceReading, use: str) -> tuple[str, Edit | None]:
     """The deviation as it should be written, and the edit where the line shows what it is made of."""
     text = written.deviation
-    inner = _inner(text) if use != "as it is" else text
-    by_name = written.noise.startswith("torch.") or "torch." in text
     if not text:
         return "", None
+    inner = _inner(text) if use != "as it is" else text
+    by_name = written.noise.startswith("torch.") or "torch." in text
     if inner == text and use != "as it is":
         change = _OF_USED.get((reading.form, use), "").format(text)
+    elif reading.form in ("log-variance", "log-deviation"):
+        exponent = f"0.5 * {inner}" if reading.form == "log-variance" else inner
+        change = f"torch.exp({exponent})" if by_name else f"({exponent}).exp()"
+    elif reading.form == "variance":
+        change = f"torch.sqrt({inner})" if by_name else f"({inner}).sqrt()"
     else:
-        change = _deviation(reading.form, inner, by_name)
-    place, around = written.deviation_place, written.around
+        change = inner
+    around = written.around
     if not change or len(around) != 2:
         return change, None
-    return change, edit_line(place, f"{around[0]}{change}{around[1]}")
-
-
-def _deviation(form: str, inner: str, by_name: bool) -> str:
-    factor = "0.5 * " if form == "log-variance" else ""
-    if form in ("log-variance", "log-deviation"):
-        return f"torch.exp({factor}{inner})" if by_name else f"({factor}{inner}).exp()"
-    if form == "variance":
-        return f"torch.sqrt({inner})" if by_name else f"({inner}).sqrt()"
-    return inner
+    return change, edit_line(written.deviation_place, f"{around[0]}{change}{around[1]}")
 
 
 def _inner(text: str) -> str:

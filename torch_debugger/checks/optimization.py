@@ -1,4 +1,4 @@
-"""What is known of one scheduler of the learning rate, and how to name it in a sentence."""
+"""What is known of schedulers, of an optimizer's steps, of updates and of gradients, over a run."""
 
 from __future__ import annotations
 
@@ -61,9 +61,10 @@ class Schedules:
         return self.known[look.number]
 
 
-# An optimizer's steps in a row, as far as they were looked at, in which the same was wrong.
 @dataclass
 class Streak:
+    """An optimizer's steps in a row, as far as they were looked at, in which the same was wrong."""
+
     first_step: int
     length: int
     last: StepCycle
@@ -165,9 +166,8 @@ class Profile:
 
 def layer_rows(table: Table, state: RunState, needed: int) -> tuple[int, ...]:
     """One row per layer with a weight matrix or kernel: its bias if enough layers have one."""
-    models = state.models.values()
-    shapes = {one.path: one.shape for model in models for one in model.parameters}
-    kinds = {one.path: one.kind for model in models for one in model.modules}
+    shapes = {one.path: one.shape for one in state.parameters}
+    kinds = {one.path: one.kind for one in state.modules}
     rows = {name: index for index, name in enumerate(table.names)}
     # An embedding's gradient is zero for every word not in the batch: another scale.
     weights = [
@@ -187,8 +187,7 @@ def relative_spread(rows: TensorRows, state: RunState) -> float:
     norms = rows.by_name("weight_norm")
     spreads = [
         norms[one.path] / math.sqrt(one.shape[0])
-        for model in state.models.values()
-        for one in model.parameters
+        for one in state.parameters
         if len(one.shape) >= 2 and one.shape[0] and one.path in norms
     ]
     return statistics.median(spreads) if spreads else math.nan

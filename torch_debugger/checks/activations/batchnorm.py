@@ -6,9 +6,9 @@ import math
 import re
 from collections.abc import Iterable, Iterator
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, within
 from torch_debugger.checks.call_edits import edit_line, with_keyword
-from torch_debugger.records import BatchNormLook, Edit, Finding, ModuleFact, PhaseFact, Place, Record
+from torch_debugger.records import BatchNormLook, Finding, ModuleFact, PhaseFact, Place, Record
 
 
 class BatchnormStatsDiverge(Check):
@@ -66,8 +66,9 @@ class BatchnormStatsDiverge(Check):
             if found:
                 layers = len(found)
                 module, look, words = found[0]
-                momentum, values = module.settings["momentum"], math.prod(look.shape) // max(1, look.shape[1])
+                momentum, values = module.settings["momentum"], _values(look)
                 more = f"; {layers - 1} more layers are the same" if layers > 1 else ""
+                after, count = re.subn(r"momentum\s*=\s*[0-9.eE-]+", "momentum=0.1", module.place.code or "")
                 yield self.finding(
                     severity="note" if momentum >= self.forgets_all and values >= self.many_values else "warning",
                     confidence=0.85,
@@ -78,7 +79,7 @@ class BatchnormStatsDiverge(Check):
                     where=module.place,
                     steps=(self._first[look.name].step, look.step),
                     evidence={"momentum": momentum, "gap": look.gap, "ratio": look.ratio, "layers": float(layers)},
-                    edit=_edit(module.place),
+                    edit=edit_line(module.place, after) if count == 1 else None,
                 )
 
     def _story(self, name: str, state: RunState) -> tuple[ModuleFact, BatchNormLook, str] | None:
@@ -96,11 +97,6 @@ class BatchnormStatsDiverge(Check):
             f"its kept statistics are still {left:.0%} their start values at step {look.step}, the means "
             f"{look.gap:.2g} deviations away from the batches'"
         )  # fmt: skip
-
-
-def _edit(place: Place) -> Edit | None:
-    after, count = re.subn(r"momentum\s*=\s*[0-9.eE-]+", "momentum=0.1", place.code or "")
-    return edit_line(place, after) if count == 1 else None
 
 
 class BatchnormTinyBatch(Check):
@@ -168,13 +164,13 @@ class BatchnormTinyBatch(Check):
     def _judge(self, looks: list[BatchNormLook], root: str, state: RunState) -> Finding:
         last, layers = looks[-1], sum(name.split(".", 1)[0] == root for name in self._looks)
         values, channels = _values(last), last.shape[1]
-        module = state.module(last.name)
-        made = module.place if module else Place()
         few = values < self.fewest_values
+        samples = "one sample" if last.shape[0] == 1 else f"{last.shape[0]} samples"
+        groups = next(count for count in (8, 4, 2, 1) if channels % count == 0)
         return self.finding(
             severity="error" if few else "warning",
             confidence=0.95 if few else 0.85,
-            message=f"`{last.name}` normalises each channel over {values} values of {_samples(last)} since step "
+            message=f"`{last.name}` normalises each channel over {values} values of {samples} since step "
             f"{looks[0].step}{f', as {layers - 1} more layers do' if layers > 1 else ''}.",
             why=(
                 f"Over {values} values the mean and variance are those of the sample itself: what it says is "
@@ -184,8 +180,8 @@ class BatchnormTinyBatch(Check):
                 "kept averages over all samples: these are two different models."
             ),
             fix=f"Use batches of at least 16 samples, or replace `{last.name}` by "
-            f"`nn.GroupNorm({_groups(channels)}, {channels})`, which does not look at other samples.",
-            where=Place(made.file, made.line, last.name, made.code),
+            f"`nn.GroupNorm({groups}, {channels})`, which does not look at other samples.",
+            where=state.place_of(last.name),
             steps=(looks[0].step, last.step),
             evidence={"batch": float(last.shape[0]), "values": float(values), "layers": float(layers)},
         )
@@ -194,14 +190,6 @@ class BatchnormTinyBatch(Check):
 def _values(look: BatchNormLook) -> int:
     """How many a channel."""
     return math.prod(look.shape) // max(1, look.shape[1])
-
-
-def _samples(look: BatchNormLook) -> str:
-    return "one sample" if look.shape[0] == 1 else f"{look.shape[0]} samples"
-
-
-def _groups(channels: int) -> int:
-    return next(count for count in (8, 4, 2, 1) if channels % count == 0)
 
 
 class BiasBeforeBatchnorm(Check):
@@ -247,20 +235,20 @@ class BiasBeforeBatchnorm(Check):
     def _tell(self, state: RunState) -> list[Finding]:
         """One note a run, at the first layer that the user's own line makes."""
         made = [layer for layer in self._looks if (fact := state.module(layer)) and fact.place.file]
-        self._reported = self._reported or (self._first_model(made) if made else "")
+        if made and not self._reported:
+            # The first layer of the model that was met first: they are met on the way back from the loss.
+            root = made[0].split(".", 1)[0]
+            self._reported = [layer for layer in made if layer.split(".", 1)[0] == root][-1]
         return [self._judge(self._reported, len(made), state)] if made else []
-
-    def _first_model(self, layers: list[str]) -> str:
-        """The first layer of the model that was met first: they are met on the way back from the loss."""
-        root = layers[0].split(".", 1)[0]
-        return [layer for layer in layers if layer.split(".", 1)[0] == root][-1]
 
     def _judge(self, first: str, count: int, state: RunState) -> Finding:
         steps = self._looks[first]
         module = state.module(first)
         place, kind = (module.place, module.kind) if module is not None else (Place(), "layer")
         edit = with_keyword(place, kind, "bias", "False")
-        more = _more(count - 1)
+        more = ""
+        if count > 1:
+            more = ", and so does one more layer" if count == 2 else f", and so do {count - 1} more layers"
         return self.finding(
             severity="note",
             confidence=0.95,
@@ -269,12 +257,8 @@ class BiasBeforeBatchnorm(Check):
             why="BatchNorm subtracts each channel's mean over the batch, and with it whatever constant was "
             "added to the channel; its own bias takes that place.",
             fix=f"Write `{edit.after}`." if edit else f"Make `{first}` with `bias=False`.",
-            where=Place(place.file, place.line, first, place.code),
+            where=within(place, first),
             steps=(steps[0], max(steps[-1], state.step)),
             evidence={"layers": float(count), "norm": self._norms[first]},
             edit=edit,
         )
-
-
-def _more(count: int) -> str:
-    return "" if not count else ", and so does one more layer" if count == 1 else f", and so do {count} more layers"

@@ -21,9 +21,6 @@ class _Layer:
     was_alive: bool = False
     reported: bool = False
 
-    def is_dead_as_a_whole(self) -> bool:
-        return bool(self.streak) and self.streak[-1].dead_units == self.streak[-1].units
-
 
 class DeadRelu(Check):
     """Most units of a ReLU layer give zero for every sample, step after step.
@@ -80,11 +77,19 @@ class DeadRelu(Check):
             concerned = [layer]
         else:
             assert isinstance(record, TensorRows)
-            concerned = [layer for layer in self._layers.values() if layer.is_dead_as_a_whole()]
+            dead = [layer for layer in self._layers.values() if layer.streak]
+            concerned = [layer for layer in dead if layer.streak[-1].dead_units == layer.streak[-1].units]
             if record.table.kind != "parameter" or not concerned:
                 return
             for layer in concerned:
-                self._look_at_gradient(layer, record)
+                weight = f"{layer.streak[-1].source}.weight"
+                if record.step <= layer.last_step or weight not in record.table.names:
+                    continue
+                if record.by_name("grad_norm")[weight] == 0.0:
+                    layer.looks += 1
+                    layer.last_step = record.step
+                else:
+                    self._revive(layer)
         for layer in concerned:
             if not layer.reported and self._is_certain(layer) and self._lasted(layer):
                 layer.reported = True
@@ -121,50 +126,29 @@ class DeadRelu(Check):
         # Enough for the story: how it began, and the last looks.
         del layer.streak[1 : -self.looks_needed]
 
-    def _look_at_gradient(self, layer: _Layer, rows: TensorRows) -> None:
-        weight = f"{layer.streak[-1].source}.weight"
-        if rows.step <= layer.last_step or weight not in rows.table.names:
-            return
-        if rows.by_name("grad_norm")[weight] == 0.0:
-            layer.looks += 1
-            layer.last_step = rows.step
-        else:
-            self._revive(layer)
-
     def _revive(self, layer: _Layer) -> None:
         layer.streak.clear()
         layer.looks = 0
         layer.was_alive = True
 
-    def _is_learning(self, first_step: int, state: RunState) -> bool:
-        points = state.losses.finite()
-        since = fallen_share([point for point in points if point[0] >= first_step])
-        in_all = fallen_share(points)
-        return (since or 0.0) >= self.healthy_fall or (in_all or 0.0) >= self.healthy_fall_in_all
-
-    def _severity(self, share: float, learning: bool) -> str:
-        if learning:
-            return "note"
-        return "error" if share > self.dead_share_error else "warning"
-
-    def _is_worth_telling(self, units: int, share: float, learning: bool, state: RunState) -> bool:
-        if units < self.smallest_layer:
-            return bool(state.losses.points) and not learning
-        fallen = fallen_share(state.losses.finite())
-        return share > self.dead_share_error or (fallen is not None and fallen < self.stalled_fall)
-
     def _judge(self, layer: _Layer, state: RunState) -> Iterable[Finding]:
-        first, last = layer.streak[0], layer.streak[-1]
-        learning = self._is_learning(first.step, state)
-        share = self._dead_share(layer)
-        if not self._is_worth_telling(last.units, share, learning, state):
+        first, last, share = layer.streak[0], layer.streak[-1], self._dead_share(layer)
+        points = state.losses.finite()
+        since, fallen = fallen_share([point for point in points if point[0] >= first.step]), fallen_share(points)
+        learning = (since or 0.0) >= self.healthy_fall or (fallen or 0.0) >= self.healthy_fall_in_all
+        whole = share > self.dead_share_error
+        if last.units < self.smallest_layer:
+            if learning or not state.losses.points:
+                return
+        elif not whole and (fallen is None or fallen >= self.stalled_fall):
             return
+        count = "The only unit" if last.units == 1 else f"{last.dead_units} of {last.units} units"
         name = last.name if last.source in last.name else f"`{last.name}` (fed by `{last.source}`)"
         since = f"since step {first.step}" if layer.was_alive else f"from the first look, step {first.step}, on"
         yield self.finding(
-            severity=self._severity(share, learning),
-            confidence=0.95 if share > self.dead_share_error else 0.8,
-            message=f"{_count(last)} of {name} {'is' if last.units == 1 else 'are'} dead {since}: zero for every "
+            severity="note" if learning else "error" if whole else "warning",
+            confidence=0.95 if whole else 0.8,
+            message=f"{count} of {name} {'is' if last.units == 1 else 'are'} dead {since}: zero for every "
             f"sample of the batch ({last.batch} samples).",
             why="A ReLU that is zero for all samples passes no gradient back, so the weights that feed it "
             "stop learning and the unit stays dead.",
@@ -180,10 +164,6 @@ class DeadRelu(Check):
                 "source": last.source,
             },
         )
-
-
-def _count(last: Rectifier) -> str:
-    return "The only unit" if last.units == 1 else f"{last.dead_units} of {last.units} units"
 
 
 def _fix(layer: _Layer, last: Rectifier, state: RunState) -> str:
@@ -252,10 +232,14 @@ class CollapsedRepresentation(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         if len(self._looks) < 3 or self._looks[-1].step < self.first_late_step:
             return
-        share = fallen_share(state.losses.finite())
+        points = state.losses.finite()
+        share = fallen_share(points)
         self._limit = self.nearly_collapsed if share is not None and share > self.all_fallen else self.collapsed
         same = [name for name in self._looks[-1].names if self._has_collapsed(name)]
-        if len(same) >= 2 and self._is_at_floor(state):
+        if len(same) < 2 or len(points) < 6:
+            return
+        at_minus_one = recent_level(points) <= self.cosine_floor < start_level(points)
+        if at_minus_one or (share is not None and share >= self.fallen):
             yield self._judge(same, state)
 
     def _has_collapsed(self, name: str) -> bool:
@@ -269,20 +253,13 @@ class CollapsedRepresentation(Check):
         first, before, last = values
         return before < self.on_the_way * first and last < self._limit * first
 
-    def _is_at_floor(self, state: RunState) -> bool:
-        points = state.losses.finite()
-        if len(points) < 6:
-            return False
-        share = fallen_share(points)
-        at_minus_one = recent_level(points) <= self.cosine_floor < start_level(points)
-        return at_minus_one or (share is not None and share >= self.fallen)
-
     def _judge(self, same: list[str], state: RunState) -> Finding:
         first, last = self._looks[0], self._looks[-1]
         both = " and ".join(f"`{name}`" for name in same[:2])
         turned = self._shrinks([_of(look, same[0])[0] for look in self._looks])
         before, now = _of(first, same[0])[not turned], _of(last, same[0])[not turned]
         differ = "differ in direction" if turned else "differ"
+        detached = f"`{same[1]}.detach()`" if same[1].isidentifier() else "the second output, with `.detach()`,"
         return self.finding(
             severity="error",
             confidence=0.9,
@@ -291,15 +268,11 @@ class CollapsedRepresentation(Check):
             why="The loss asks only that two views of a sample agree. The shortest way there is one answer for "
             "everything, which says nothing about the samples.",
             fix="Add to the loss what pushes samples apart (negatives, or a variance term), or take "
-            f"{_detached(same[1])} as the target and put a small predictor network on `{same[0]}`.",
+            f"{detached} as the target and put a small predictor network on `{same[0]}`.",
             where=self._made,
             steps=(self._looks[1].step, last.step),
             evidence={"deviation": now, "deviation_at_start": before, "tensors": ", ".join(same)},
         )
-
-
-def _detached(name: str) -> str:
-    return f"`{name}.detach()`" if name.isidentifier() else "the second output, with `.detach()`,"
 
 
 def _of(look: SampleSpread, name: str) -> tuple[float, float]:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, op_of
 from torch_debugger.checks.call_edits import replace_in_line
-from torch_debugger.checks.loss_graph import LossGraphCheck, model_behind, operands, origin
+from torch_debugger.checks.loss_graph import LossGraphCheck, first_operand, model_behind, operands, origin
 from torch_debugger.checks.trends import fallen_share
 from torch_debugger.records import (
     DropoutLook,
@@ -126,7 +126,10 @@ class DropoutOnOutput(LossGraphCheck):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, TensorRows):
             if record.table.kind == "activation":
-                self._last[record.table.root] = _last_leaf(record)
+                # The module that ran last; those around it end after it.
+                names = record.table.names
+                leaves = (each for each in reversed(names) if not any(other.startswith(f"{each}.") for other in names))
+                self._last[record.table.root] = next(leaves, "")
             return ()
         return super().see(record, state)
 
@@ -165,8 +168,7 @@ class DropoutOnOutput(LossGraphCheck):
 def _dropped(graph: LossGraph) -> Iterator[tuple[GraphNode, GraphNode]]:
     """Loss functions that take a layer's output right after a mask, and these masks."""
     for node in nodes_with(graph, _TAKERS):
-        taken = next(iter(operands(graph, node)), None)
-        mask = origin(graph, taken) if taken is not None else None
+        mask = origin(graph, first_operand(graph, node))
         if mask is not None and op_of(mask) in ("Mul", "NativeDropout", "FusedDropout"):
             masked = list(operands(graph, mask))
             if len(masked) == 1 and op_of(masked[0]) in _LAYERS and masked[0].shape == mask.shape:
@@ -179,10 +181,3 @@ def _like(mask: GraphNode, graph: LossGraph, state: RunState) -> ModuleFact | No
     share = mask.saved.get("dropped", 0.0)
     found = [module for module in model.modules if module.settings.get("p") == share] if model else []
     return found[-1] if found else None
-
-
-def _last_leaf(rows: TensorRows) -> str:
-    """The module that ran last; those around it end after it."""
-    names = rows.table.names
-    leaves = (name for name in reversed(names) if not any(other.startswith(name + ".") for other in names))
-    return next(leaves, "")

@@ -7,10 +7,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.base import Check, RunState, at_line, within
 from torch_debugger.checks.optimization import module_of, relative_spread
 from torch_debugger.checks.trends import fallen_share
-from torch_debugger.records import Finding, HandMadeWeights, ModelFact, Place, Record, TensorRows, TwinUnits
+from torch_debugger.records import Finding, HandMadeWeights, ModelFact, Record, TensorRows, TwinUnits
+
+_BY_INPUTS = "`nn.init.kaiming_normal_(layer.weight)` where ReLU follows, `nn.init.xavier_normal_` for tanh"
 
 
 @dataclass(frozen=True)
@@ -94,7 +96,7 @@ class BadInitScale(Check):
                 continue
             if self._is_off(signal) and self._does_harm(signal.factor, state):
                 grows = signal.factor > 1
-                first, last = signal.names[0], signal.names[-1]
+                first, last, filled = signal.names[0], signal.names[-1], model.filled
                 yield self.finding(
                     severity="error",
                     confidence=0.9,
@@ -103,8 +105,12 @@ class BadInitScale(Check):
                     f"`{first}` to {signal.sizes[-1]:.2g} after `{last}`.",
                     why=f"The weights are {self._spread:.2g} times the size that keeps a signal as it is, and over "
                     f"{len(signal.sizes)} layers this multiplies; the gradient on its way back suffers the same.",
-                    fix=_fix(model),
-                    where=_where(model, first, state),
+                    fix=(
+                        f"Replace `{filled.code}` by {_BY_INPUTS}, or leave it out: torch's own start values are fine."
+                        if filled.code
+                        else f"Start from {_BY_INPUTS}; they take the layer's number of inputs into account."
+                    ),
+                    where=within(filled, first) if filled.file else state.place_of(first),
                     steps=(1, 1),
                     evidence={
                         "factor": signal.factor,
@@ -164,21 +170,6 @@ def _read(rows: TensorRows, model: ModelFact) -> _Signal:
     return _Signal(tuple(name for name, _ in known), tuple(size for _, size in known))
 
 
-def _fix(model: ModelFact) -> str:
-    advice = "`nn.init.kaiming_normal_(layer.weight)` where ReLU follows, `nn.init.xavier_normal_` for tanh"
-    if model.filled.code:
-        return f"Replace `{model.filled.code}` by {advice}, or leave it out: torch's own start values are fine."
-    return f"Start from {advice}; they take the layer's number of inputs into account."
-
-
-def _where(model: ModelFact, layer: str, state: RunState) -> Place:
-    if model.filled.file:
-        return Place(model.filled.file, model.filled.line, layer, model.filled.code)
-    module = state.module(layer)
-    made = module.place if module else Place()
-    return Place(made.file, made.line, layer, made.code)
-
-
 class ConstantInitSymmetry(Check):
     """All units of a layer have the same weights and get the same gradient, so they stay copies of one unit.
 
@@ -230,14 +221,16 @@ class ConstantInitSymmetry(Check):
         alike = [name for name in alike if _counts(name, state)]
         silent = [name for name in recent[-1].silent if all(name in look.silent for look in recent)]
         if alike:
-            return self._told_of(alike, "get the same gradient", looks, state)
+            return self._found(alike, "get the same gradient", looks, state)
         if len(silent) >= 2 and len(silent) == recent[-1].matrices:
-            return self._told_of(silent, "get a gradient of exactly 0", looks, state)
+            return self._found(silent, "get a gradient of exactly 0", looks, state)
         return None
 
-    def _told_of(self, names: list[str], gradient: str, looks: list[TwinUnits], state: RunState) -> Finding:
-        last = looks[-1]
-        weight = names[0]
+    def _found(self, names: list[str], gradient: str, looks: list[TwinUnits], state: RunState) -> Finding:
+        last, weight = looks[-1], names[0]
+        place, layer = last.place, module_of(weight)
+        random = f"random values: `nn.init.kaiming_normal_({weight})`, and so for the others"
+        instead = f"Replace `{place.code}` by {random}" if place.code else f"Give the weights {random}"
         others = f" and {len(names) - 1} more" if len(names) > 1 else ""
         return self.finding(
             severity="error",
@@ -246,8 +239,8 @@ class ConstantInitSymmetry(Check):
             f"{looks[0].step}: they are copies of one unit and stay so.",
             why="Units that start alike compute the same, so the loss asks the same of each of them. Only "
             "different start values let them learn different things.",
-            fix=_random_instead(last.place, weight),
-            where=_place_of_layer(last.place, module_of(weight), state),
+            fix=f"{instead}; a bias may stay constant.",
+            where=within(place, layer) if place.file else state.place_of(layer),
             steps=(looks[0].step, last.step),
             evidence={"layers": ", ".join(names[:8]), "count": float(len(names)), "matrices": float(last.matrices)},
         )
@@ -257,17 +250,3 @@ def _counts(parameter: str, state: RunState) -> bool:
     """The rows of an embedding are words, and words that are not in the batch get no gradient."""
     module = state.module(module_of(parameter))
     return module is None or not module.kind.startswith("Embedding")
-
-
-def _place_of_layer(place: Place, layer: str, state: RunState) -> Place:
-    if place.file:
-        return Place(place.file, place.line, layer, place.code)
-    module = state.module(layer)
-    return Place(module.place.file, module.place.line, layer, module.place.code) if module else Place(module=layer)
-
-
-def _random_instead(place: Place, weight: str) -> str:
-    instead = f"random values: `nn.init.kaiming_normal_({weight})`, and so for the others"
-    if place.code:
-        return f"Replace `{place.code}` by {instead}; a bias may stay constant."
-    return f"Give the weights {instead}; a bias may stay constant."

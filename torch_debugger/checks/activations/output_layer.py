@@ -5,11 +5,19 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, nodes_with, numbers_by_op, op_of
+from torch_debugger.checks.base import Check, RunState, nodes_with, numbers_by_op, op_of, within
 from torch_debugger.checks.call_edits import calls_in, edit_line
-from torch_debugger.checks.loss_graph import OutputActivation, operands, origin, output_activation, prediction_in
+from torch_debugger.checks.loss_graph import (
+    BY_HAND,
+    OutputActivation,
+    first_operand,
+    operands,
+    origin,
+    output_activation,
+    prediction_in,
+)
 from torch_debugger.checks.trends import fallen_share
-from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Place, Record
+from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Record
 
 _SCORES = {"LogSoftmax": "cross-entropy", "BinaryCrossEntropyWithLogits": "binary cross-entropy on logits"}
 _DISTANCES = {
@@ -69,11 +77,16 @@ class ReluAfterOutput(Check):
         if graph is None or "Relu" not in numbers_by_op(graph):
             return None
         for taker in nodes_with(graph, (*_SCORES, *_DISTANCES)):
-            taken = prediction_in(graph, taker)
-            made = origin(graph, taken) if taken is not None else None
-            relu = made if made is not None and op_of(made) == "Relu" else None
-            needs = self._needs(graph, taker) if relu is not None else None
-            if relu is not None and needs is not None:
+            relu, op = origin(graph, prediction_in(graph, taker)), op_of(taker)
+            if relu is None or op_of(relu) != "Relu":
+                continue
+            compared = self._negative.get(graph.site)
+            if op in _SCORES or compared is not None:
+                needs = (
+                    f"{_DISTANCES[op]} to targets of which {compared.below_zero:.0%} lie below 0"
+                    if compared is not None and op not in _SCORES
+                    else f"{_SCORES[op]}, which needs scores of either sign"
+                )
                 extra = output_activation(graph, relu, state)
                 found = extra.node.place  # where forward returns it, else where the module is made
                 place = found if found is not None and found.file else extra.where
@@ -95,16 +108,6 @@ class ReluAfterOutput(Check):
                     edit=edit_line(place, after),
                 )
         return None
-
-    def _needs(self, graph: LossGraph, taker: GraphNode) -> str | None:
-        """Why the loss wants negative values, in words; None where it may not."""
-        op = op_of(taker)
-        if op in _SCORES:
-            return f"{_SCORES[op]}, which needs scores of either sign"
-        compared = self._negative.get(graph.site)
-        if op not in _DISTANCES or compared is None:
-            return None
-        return f"{_DISTANCES[op]} to targets of which {compared.below_zero:.0%} lie below 0"
 
 
 def _without(code: str, extra: OutputActivation, state: RunState) -> str | None:
@@ -169,14 +172,10 @@ class NormAfterOutput(Check):
         if "NativeLayerNorm" not in numbers_by_op(graph):
             return None
         for taker in graph.nodes:
-            compared = _compared(graph, taker)
-            made = origin(graph, compared) if compared is not None else None
-            if (
-                made is not None
-                and op_of(made) == "NativeLayerNorm"
-                and bool(made.shape)
-                and made.shape[-1] <= self.most_features
-            ):
+            made = origin(graph, _compared(graph, taker))
+            if made is None or op_of(made) != "NativeLayerNorm" or not made.shape:
+                continue
+            if made.shape[-1] <= self.most_features:
                 return made, _DISTANCES[op_of(taker)]
         return None
 
@@ -186,16 +185,22 @@ class NormAfterOutput(Check):
         module = state.module(path) if path else None
         what = f"`{path}` ({module.kind})" if module is not None else "A layer_norm"
         size = norm.shape[-1]
-        lost = "makes the same number of every output" if size == 1 else f"makes all {size} outputs of a sample"
-        given = "" if size == 1 else " have mean 0 and deviation 1 before its weight and bias"
+        lost = (
+            "makes the same number of every output"
+            if size == 1
+            else f"makes all {size} outputs of a sample have mean 0 and deviation 1 before its weight and bias"
+        )
+        where = graph.made if graph.made.file else graph.place
+        if module is not None and module.place.file:
+            where = within(module.place, path)
         return self.finding(
             severity="error" if size == 1 else "warning",
             confidence=0.97 if size == 1 else 0.85,
-            message=(f"{what} {lost}{given}, right in front of {loss}. The loss has fallen by {max(0.0, fallen):.0%}."),
+            message=f"{what} {lost}, right in front of {loss}. The loss has fallen by {max(0.0, fallen):.0%}.",
             why="A LayerNorm subtracts the mean over a sample's own outputs and divides by their deviation: "
             "what the last layer says about the level and the size of a sample is lost.",
             fix=f"Remove {what}, or put it in front of the last layer.",
-            where=_place(module.place if module is not None else None, path, graph),
+            where=where,
             steps=(graph.step, max(graph.step, state.step)),
             evidence={"features": float(size), "loss_fallen": fallen, "loss": loss},
         )
@@ -205,14 +210,8 @@ def _compared(graph: LossGraph, taker: GraphNode) -> GraphNode | None:
     """What an error measure takes from the model; of one written by hand, the side that has a graph."""
     if op_of(taker) not in _DISTANCES:
         return None
-    first = next(operands(graph, taker), None)
-    if op_of(taker) not in ("Pow", "Abs"):
+    first = first_operand(graph, taker)
+    if op_of(taker) not in BY_HAND:
         return first
     sides = list(operands(graph, first)) if first is not None and op_of(first) in ("Sub", "Rsub") else []
     return sides[0] if len(sides) == 1 else None
-
-
-def _place(made: Place | None, path: str, graph: LossGraph) -> Place:
-    if made is not None and made.file:
-        return Place(made.file, made.line, path, made.code)
-    return graph.made if graph.made.file else graph.place

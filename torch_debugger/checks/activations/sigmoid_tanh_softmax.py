@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.trends import fallen_share
-from torch_debugger.records import Finding, MultipliedMask, Place, Record, Squasher
+from torch_debugger.records import Finding, MultipliedMask, Record, Squasher
 
 _LIMITS = {"sigmoid": "0 or 1", "tanh": "-1 or 1"}
 
@@ -67,7 +67,8 @@ class SaturatedSigmoidOrTanh(Check):
         if not stuck or fallen is None or fallen >= healthy_fall:
             return
         self._reported = True
-        first = min(stuck, key=lambda looks: _position(looks[0].source, state))
+        position = {module.path: number for number, module in reversed([*enumerate(state.modules)])}
+        first = min(stuck, key=lambda looks: position.get(looks[0].source, len(state.modules)))
         yield self._judge(first, len(stuck), fallen, state)
 
     def _lasted(self, looks: list[Squasher]) -> bool:
@@ -86,7 +87,7 @@ class SaturatedSigmoidOrTanh(Check):
             fix=f"Make what goes into the {last.function} smaller: bring the inputs of `{last.source}` to mean "
             f"0 and deviation 1, and start from `nn.init.xavier_normal_({last.source}.weight)`. "
             "`nn.ReLU()` or `nn.GELU()` instead do not saturate.",
-            where=_where(last, state),
+            where=state.place_of(last.source),  # its weights and inputs are what to change
             steps=(first.step, last.step),
             evidence={
                 "saturated_share": last.saturated,
@@ -95,18 +96,6 @@ class SaturatedSigmoidOrTanh(Check):
                 "loss_fallen": fallen,
             },
         )
-
-
-def _position(path: str, state: RunState) -> int:
-    paths = [module.path for model in state.models.values() for module in model.modules]
-    return paths.index(path) if path in paths else len(paths)
-
-
-def _where(look: Squasher, state: RunState) -> Place:
-    """The layer that feeds it: its weights and inputs are what to change."""
-    module = state.module(look.source)
-    made = module.place if module else Place()
-    return Place(made.file, made.line, look.source, made.code)
 
 
 class MaskMultipliedIntoScores(Check):

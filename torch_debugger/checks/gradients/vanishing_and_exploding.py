@@ -12,13 +12,13 @@ from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.call_edits import is_adaptive
 from torch_debugger.checks.optimization import Profile, layer_rows, module_of, read_profile, relative_spread
 from torch_debugger.checks.trends import fallen_share
-from torch_debugger.records import Finding, ModelFact, Place, Record, ReusedWeight, Table, TensorRows
+from torch_debugger.records import Finding, ModelFact, Record, ReusedWeight, Table, TensorRows
 
 _SATURATING = ("Sigmoid", "Tanh", "Hardsigmoid", "Hardtanh", "Softsign", "LogSigmoid")
 
 
 @dataclass
-class _Model:
+class _Fading:
     table: Table | None = None
     layers: tuple[int, ...] = ()  # rows of the table, one per layer
     profiles: list[Profile] = field(default_factory=list)
@@ -68,12 +68,12 @@ class VanishingGradient(Check):
     steps_between = 5
 
     def __init__(self) -> None:
-        self._models: dict[str, _Model] = {}
+        self._models: dict[str, _Fading] = {}
 
     def see(self, record: TensorRows, state: RunState) -> Iterable[Finding]:
         if record.table.kind != "parameter":
             return
-        model = self._models.setdefault(record.table.root, _Model())  # one table per optimizer
+        model = self._models.setdefault(record.table.root, _Fading())  # one table per optimizer
         # A run of tiny steps may get no looks but those at its first steps.
         if model.reported or (len(model.profiles) >= self.rows_needed and record.step < model.next_look):
             return
@@ -88,28 +88,23 @@ class VanishingGradient(Check):
             if not model.reported:
                 yield from self._judge(model, state)
 
-    def _look(self, model: _Model, rows: TensorRows, state: RunState) -> None:
+    def _look(self, model: _Fading, rows: TensorRows, state: RunState) -> None:
         """Keep a profile that fades; one that does not ends the streak."""
         if model.table is not rows.table:
             model.table, model.layers = rows.table, layer_rows(rows.table, state, self.layers_needed)
         profile = read_profile(rows, model.layers)
-        if self._fades(profile, state):
+        rms = profile.rms
+        fades = len(rms) >= self.layers_needed and rms[-1] > 0 and profile.decay >= self.decay_error
+        steady = sum(before < after for before, after in itertools.pairwise(rms)) >= self.steady_share * (len(rms) - 1)
+        adaptive = any(is_adaptive(one.kind) for one in state.optimizers.values())
+        if fades and steady and (not adaptive or rms[0] < self.adaptive_rms):
             model.profiles.append(profile)
             model.spread = relative_spread(rows, state)
             del model.profiles[1 : -self.rows_needed]
         else:
             model.profiles.clear()
 
-    def _fades(self, profile: Profile, state: RunState) -> bool:
-        rms = profile.rms
-        if len(rms) < self.layers_needed or rms[-1] <= 0 or profile.decay < self.decay_error:
-            return False
-        steady = sum(before < after for before, after in itertools.pairwise(rms))
-        if steady < self.steady_share * (len(rms) - 1):
-            return False
-        return not _is_adaptive(state) or rms[0] < self.adaptive_rms
-
-    def _judge(self, model: _Model, state: RunState) -> Iterable[Finding]:
+    def _judge(self, model: _Fading, state: RunState) -> Iterable[Finding]:
         fallen = fallen_share(state.losses.finite())
         if len(model.profiles) < self.rows_needed or fallen is None or fallen >= self.healthy_fall:
             return
@@ -125,7 +120,7 @@ class VanishingGradient(Check):
             why=f"It shrinks from layer to layer over {len(last.rms)} layers, so an update that suits "
             f"the last layer is nothing to the first. The loss has fallen by {max(0.0, fallen):.0%} so far.",
             fix=_fix(state.models.get(early.split(".", 1)[0]), model.spread < self.small_start),
-            where=_where(early, state),
+            where=state.place_of(module_of(early)),
             steps=(first.step, last.step),
             evidence={
                 "first_rms": last.rms[0],
@@ -136,17 +131,6 @@ class VanishingGradient(Check):
                 "relative_spread": model.spread,
             },
         )
-
-
-def _is_adaptive(state: RunState) -> bool:
-    return any(is_adaptive(one.kind) for one in state.optimizers.values())
-
-
-def _where(parameter: str, state: RunState) -> Place:
-    path = module_of(parameter)
-    module = state.module(path)
-    place = module.place if module else Place()
-    return Place(place.file, place.line, path, place.code)
 
 
 def _fix(model: ModelFact | None, small_start: bool) -> str:
@@ -169,7 +153,7 @@ _RECURRENT = ("RNN", "LSTM", "GRU", "RNNCell", "LSTMCell", "GRUCell")
 
 
 @dataclass
-class _ExplodingGradientModel:
+class _Growing:
     table: Table | None = None
     layers: tuple[int, ...] = ()  # rows of the table, one per layer
     recurrent: str = ""  # the last weight that is used again at every step of a sequence
@@ -217,7 +201,7 @@ class ExplodingGradient(Check):
     healthy_fall = 0.5
 
     def __init__(self) -> None:
-        self._models: dict[str, _ExplodingGradientModel] = {}
+        self._models: dict[str, _Growing] = {}
         self._reused: set[str] = set()
 
     def see(self, record: Record, state: RunState) -> None:
@@ -226,21 +210,21 @@ class ExplodingGradient(Check):
             return
         assert isinstance(record, TensorRows)
         if record.table.kind == "parameter":
-            model = self._models.setdefault(record.table.root, _ExplodingGradientModel())  # one table per optimizer
+            model = self._models.setdefault(record.table.root, _Growing())  # one table per optimizer
             if model.table is not record.table:
                 model.table = record.table
                 model.layers = layer_rows(record.table, state, self.layers_needed)
                 model.recurrent, model.behind = _recurrent_pair(record.table, state, self._reused)
             self._look(model, record)
 
-    def _look(self, model: _ExplodingGradientModel, rows: TensorRows) -> None:
+    def _look(self, model: _Growing, rows: TensorRows) -> None:
         model.first_step = model.first_step or rows.step
         model.last_step = rows.step
         if model.recurrent:
-            names = (model.recurrent, model.behind)
+            model.names = (model.recurrent, model.behind)
             norms, counts = rows.by_name("grad_norm"), rows.by_name("elements")
-            early, late = [norms[name] / max(1.0, counts[name]) ** 0.5 for name in names]
-            model.names, ratio = (model.recurrent, model.behind), early / late if late > 0 else 0.0
+            early, late = (norms[name] / max(1.0, counts[name]) ** 0.5 for name in model.names)
+            ratio = early / late if late > 0 else 0.0
         else:
             profile = read_profile(rows, model.layers)
             if len(profile.rms) < self.layers_needed:
@@ -249,7 +233,7 @@ class ExplodingGradient(Check):
         is_large = rows.by_name("grad_norm")[model.names[0]] >= self.smallest_norm
         model.ratios.append(ratio / self._limit(model) if is_large else 0.0)
 
-    def _limit(self, model: _ExplodingGradientModel) -> float:
+    def _limit(self, model: _Growing) -> float:
         return self.recurrent_error if model.recurrent else self.growth_error
 
     def _growth(self, profile: Profile) -> float:
@@ -271,7 +255,7 @@ class ExplodingGradient(Check):
             if typical >= 1.0 and fallen is not None:
                 yield self._judge(model, typical, fallen, state)
 
-    def _judge(self, model: _ExplodingGradientModel, typical: float, fallen: float, state: RunState) -> Finding:
+    def _judge(self, model: _Growing, typical: float, fallen: float, state: RunState) -> Finding:
         early, late = model.names
         ratio = typical * self._limit(model)
         root = early.split(".", 1)[0]
@@ -286,7 +270,7 @@ class ExplodingGradient(Check):
             "What is larger than 1 grows without bound, and a single batch then decides the update.",
             fix=f"Call `torch.nn.utils.clip_grad_norm_({root}.parameters(), 1.0)` right before the optimizer's "
             f"`step()`{start}.",
-            where=_exploding_gradient_where(early, state),
+            where=state.place_of(module_of(early)),
             steps=(model.first_step, model.last_step),
             evidence={"ratio": ratio, "looks": float(len(model.ratios)), "loss_fallen": fallen},
         )
@@ -294,8 +278,8 @@ class ExplodingGradient(Check):
 
 def _recurrent_pair(table: Table, state: RunState, reused: set[str]) -> tuple[str, str]:
     """(the last recurrent weight, a weight of a layer defined after it); empty where there is no such pair."""
-    kinds = {module.path: module.kind for model in state.models.values() for module in model.modules}
-    shapes = {one.path: one.shape for model in state.models.values() for one in model.parameters}
+    kinds = {module.path: module.kind for module in state.modules}
+    shapes = {one.path: one.shape for one in state.parameters}
     names = [name for name in table.names if len(shapes.get(name, ())) >= 2]
     own = [name for name in names if "weight_hh" in name and kinds.get(module_of(name)) in _RECURRENT]
     square = [name for name in names if name in reused and len(set(shapes[name])) == 1]
@@ -303,10 +287,3 @@ def _recurrent_pair(table: Table, state: RunState, reused: set[str]) -> tuple[st
     behind = names[names.index(recurrent[-1]) + 1 :] if recurrent else []
     once = [name for name in behind if name not in reused and kinds.get(module_of(name)) not in _RECURRENT]
     return (recurrent[-1], once[0]) if once else ("", "")
-
-
-def _exploding_gradient_where(parameter: str, state: RunState) -> Place:
-    path = module_of(parameter)
-    module = state.module(path)
-    made = module.place if module else Place()
-    return Place(made.file, made.line, path, made.code)

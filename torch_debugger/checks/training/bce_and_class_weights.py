@@ -7,7 +7,7 @@ import statistics
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState, at_line, op_of
-from torch_debugger.checks.loss_graph import LossGraphCheck, fed_by, line_of, output_activation
+from torch_debugger.checks.loss_graph import LossGraphCheck, SiteCheck, fed_by, line_of, output_activation
 from torch_debugger.records import ClassTargets, Comparison, Finding, LossGraph, Place, Record, Spread
 
 
@@ -35,16 +35,15 @@ class SigmoidBeforeBceWithLogits(LossGraphCheck):
         if sigmoid is None:
             return None
         extra = output_activation(graph, sigmoid, state)
-        loss = at_line(graph.place)
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=f"The loss behind backward(){loss} takes the output of {extra.words} for logits: "
+            message=f"The loss behind backward(){at_line(graph.place)} takes the output of {extra.words} for logits: "
             "the scores go through a sigmoid twice.",
             why="Binary cross-entropy with logits contains a sigmoid of its own. Given values between 0 and 1 "
             "it sees probabilities between 0.5 and 0.73, so even a sure and right model cannot get the "
             "loss below 0.31 for a 1 and 0.69 for a 0.",
-            fix=(f"Remove {extra.words} and pass the raw scores to the loss; take sigmoid only to show probabilities."),
+            fix=f"Remove {extra.words} and pass the raw scores to the loss; take sigmoid only to show probabilities.",
             where=extra.where,
             steps=(graph.step, max(graph.step, state.step)),
             evidence={
@@ -56,7 +55,7 @@ class SigmoidBeforeBceWithLogits(LossGraphCheck):
         )
 
 
-class BinaryTargetsOutOfRange(Check):
+class BinaryTargetsOutOfRange(SiteCheck[Comparison]):
     """Binary cross-entropy is given targets below 0 or above 1.
 
     Symptom:
@@ -82,27 +81,12 @@ class BinaryTargetsOutOfRange(Check):
     # Of the targets: one bad label is another story.
     smallest_share = 0.02
 
-    def __init__(self) -> None:
-        self._first: dict[str, Comparison] = {}
-
-    def see(self, record: Comparison, state: RunState) -> Iterable[Finding]:
-        if record.site not in self._first and self._is_out(record):
-            self._first[record.site] = record
-            yield self._judge(record, state)
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        return [self._judge(record, state) for record in self._first.values()]
-
-    def _is_out(self, record: Comparison) -> bool:
-        if not record.op.startswith("BinaryCrossEntropy"):
-            return False
-        below = record.target.lowest < self.lowest and record.below_zero >= self.smallest_share
-        above = record.target.highest > self.highest and record.above_one >= self.smallest_share
-        return below or above
-
-    def _judge(self, record: Comparison, state: RunState) -> Finding:
-        target = record.target
-        outside = record.below_zero + record.above_one
+    def judge(self, record: Comparison, state: RunState) -> Finding | None:
+        target, outside = record.target, record.below_zero + record.above_one
+        below = target.lowest < self.lowest and record.below_zero >= self.smallest_share
+        above = target.highest > self.highest and record.above_one >= self.smallest_share
+        if not record.op.startswith("BinaryCrossEntropy") or not (below or above):
+            return None
         return self.finding(
             severity="error",
             confidence=0.96,
@@ -176,25 +160,46 @@ class ClassWeightsInverted(Check):
             if len(before) == len(record.counts):
                 self._counts[record.site] = [a + b for a, b in zip(before, record.counts, strict=True)]
                 self._weights[record.site] = record.weights
-        elif isinstance(record, Comparison) and _has_labels(record):
+        elif isinstance(record, Comparison):
+            # Targets of 0 and 1 with a weight for the ones: their spread is that of a coin.
+            mean, std = record.target.mean, record.target.std
+            hard = record.target.lowest >= 0 and record.target.highest <= 1 and abs(std**2 - mean * (1 - mean)) < 1e-3
+            if not hard or math.isnan(record.pos_weight):
+                return
             self._first.setdefault(record.site, record.step)
             self._binary.setdefault(record.site, []).append(record)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for site, counts in self._counts.items():
-            if self._is_inverted(counts, self._weights[site]):
-                yield self._judge_classes(site, counts, state)
+            weights = self._weights[site]
+            if self._is_inverted(counts, weights):
+                often, seldom = counts.index(max(counts)), counts.index(min(counts))
+                share_often, share_seldom = counts[often] / sum(counts), counts[seldom] / sum(counts)
+                yield self._inverted(
+                    site,
+                    ("NllLoss", "NllLoss2D"),
+                    "The class weights of the loss{} "
+                    f"follow the frequencies: class {often}, {share_often:.0%} of the targets, weighs "
+                    f"{weights[often]:.3g}, and class {seldom}, {share_seldom:.0%}, weighs {weights[seldom]:.3g}.",
+                    "Use the inverse of the counts: `weight = counts.sum() / (len(counts) * counts)`.",
+                    {"weight_of_frequent": weights[often], "weight_of_rare": weights[seldom], "frequent": share_often},
+                    state,
+                )
         for site, looks in self._binary.items():
-            if self._is_inverted_pair(looks):
-                positive, weight = statistics.fmean(look.target.mean for look in looks), looks[-1].pos_weight
-                where = self._where(site, ("BinaryCrossEntropyWithLogits",))
-                yield self._tell(
-                    where,
-                    f"The loss{at_line(where)} has a pos_weight of {weight:.3g} with {positive:.0%} positive targets: "
-                    "that is positives / negatives, the wrong way round.",
+            positive, weight = statistics.fmean(look.target.mean for look in looks), looks[-1].pos_weight
+            if sum(math.prod(look.shape) for look in looks) < self.targets_needed or not 0.02 < positive < 0.98:
+                continue
+            odds = positive / (1 - positive)
+            far = max(odds, 1 / odds) >= self.unequal
+            if far and weight > 0 and abs(math.log(weight / odds)) < math.log(self.estimate):
+                yield self._inverted(
+                    site,
+                    ("BinaryCrossEntropyWithLogits",),
+                    f"The loss{{}} has a pos_weight of {weight:.3g} with {positive:.0%} positive targets: that is "
+                    "positives / negatives, the wrong way round.",
                     f"Use negatives / positives: `pos_weight=torch.tensor([{(1 - positive) / positive:.3g}])`.",
                     {"pos_weight": weight, "positive": positive},
-                    (self._first[site], state.step),
+                    state,
                 )
 
     def _is_inverted(self, counts: list[float], weights: tuple[float, ...]) -> bool:
@@ -208,52 +213,20 @@ class ClassWeightsInverted(Check):
         follows = statistics.correlation(logs, heights) >= self.follows
         return follows and self.steepness[0] <= slope <= self.steepness[1]
 
-    def _is_inverted_pair(self, looks: list[Comparison]) -> bool:
-        positive = statistics.fmean(look.target.mean for look in looks)
-        if sum(math.prod(look.shape) for look in looks) < self.targets_needed or not 0.02 < positive < 0.98:
-            return False
-        odds, weight = positive / (1 - positive), looks[-1].pos_weight
-        far = max(odds, 1 / odds) >= self.unequal
-        return far and weight > 0 and abs(math.log(weight / odds)) < math.log(self.estimate)
-
-    def _judge_classes(self, site: str, counts: list[float], state: RunState) -> Finding:
-        weights = self._weights[site]
-        often, seldom = counts.index(max(counts)), counts.index(min(counts))
-        share_often, share_seldom = counts[often] / sum(counts), counts[seldom] / sum(counts)
-        where = self._where(site, ("NllLoss", "NllLoss2D"))
-        return self._tell(
-            where,
-            f"The class weights of the loss{at_line(where)} follow the frequencies: class {often}, "
-            f"{share_often:.0%} of the targets, weighs {weights[often]:.3g}, and class {seldom}, "
-            f"{share_seldom:.0%}, weighs {weights[seldom]:.3g}.",
-            "Use the inverse of the counts: `weight = counts.sum() / (len(counts) * counts)`.",
-            {"weight_of_frequent": weights[often], "weight_of_rare": weights[seldom], "frequent": share_often},
-            (self._first[site], state.step),
-        )
-
-    def _where(self, site: str, ops: tuple[str, ...]) -> Place:
-        graph = self._graphs.get(site)
-        nodes = [node for node in graph.nodes if op_of(node) in ops] if graph else []
-        return line_of(graph, nodes[0]) if graph and nodes else Place()
-
-    def _tell(
-        self, where: Place, message: str, fix: str, evidence: dict[str, float | str], steps: tuple[int, int]
+    def _inverted(
+        self, site: str, ops: tuple[str, ...], message: str, fix: str, evidence: dict[str, float | str], state: RunState
     ) -> Finding:
+        graph, first = self._graphs.get(site), self._first[site]
+        node = next((node for node in graph.nodes if op_of(node) in ops), None) if graph else None
+        where = line_of(graph, node) if graph and node else Place()
         return self.finding(
             severity="error",
             confidence=0.92,
-            message=message,
+            message=message.format(at_line(where)),
             why="Weights are there to make up for few examples. In proportion to the counts they do the "
             "opposite: the frequent classes count even more, and the rare ones hardly at all.",
             fix=fix,
             where=where,
-            steps=(steps[0], max(steps)),
+            steps=(first, max(first, state.step)),
             evidence=evidence,
         )
-
-
-def _has_labels(record: Comparison) -> bool:
-    """Targets of 0 and 1 with a weight for the ones: their spread is that of a coin."""
-    mean, std = record.target.mean, record.target.std
-    hard = record.target.lowest >= 0 and record.target.highest <= 1 and abs(std**2 - mean * (1 - mean)) < 1e-3
-    return hard and not math.isnan(record.pos_weight)

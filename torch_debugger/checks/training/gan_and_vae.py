@@ -10,7 +10,7 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState, at_line, op_of
 from torch_debugger.checks.call_edits import change_rate, highest_rate, with_keyword
-from torch_debugger.checks.models import LARGEST_MISFIT, is_divergence, right_reading
+from torch_debugger.checks.models import LARGEST_MISFIT, SamplingCheck, is_divergence, right_reading
 from torch_debugger.checks.trends import start_level
 from torch_debugger.records import (
     SAMPLING_ORDERS,
@@ -19,7 +19,6 @@ from torch_debugger.records import (
     LatentLook,
     LatentSampling,
     LossGraph,
-    OptimizerFact,
     Place,
     Record,
     Scalars,
@@ -90,6 +89,12 @@ class DiscriminatorWins(Check):
             one for one in state.optimizers.values() if any(name.startswith(f"{root}.") for name in one.parameters)
         ]
         optimizer = owners[0] if owners else None
+        rate = highest_rate(optimizer)
+        slower = (
+            f"Lower `lr` of `{optimizer.name}` from {rate:g} to {rate / 4:g}"
+            if optimizer is not None and rate is not None
+            else f"Lower the learning rate of `{root}`'s optimizer"
+        )
         yield self.finding(
             severity="warning",
             confidence=0.85,
@@ -97,7 +102,7 @@ class DiscriminatorWins(Check):
             f"while the generator's (`{generator}`) went from {start:.2g} to {now:.3g}.",
             why="A discriminator that is sure of every sample has almost no slope left, so what it tells the "
             "generator is no longer a direction.",
-            fix=_fix(root, optimizer),
+            fix=f"{slower}, or train `{root}` on every second step only; labels of 0.9 instead of 1 help too.",
             where=optimizer.place if optimizer else Place(),
             steps=(1, state.step),
             evidence={"discriminator_loss": lost, "generator_loss": now, "generator_loss_start": start},
@@ -107,16 +112,6 @@ class DiscriminatorWins(Check):
 
 def _late(curve: list[float]) -> float:
     return statistics.median(curve[-max(1, len(curve) // 3) :])
-
-
-def _fix(root: str, optimizer: OptimizerFact | None) -> str:
-    rate = highest_rate(optimizer)
-    slower = (
-        f"Lower `lr` of `{optimizer.name}` from {rate:g} to {rate / 4:g}"
-        if optimizer is not None and rate is not None
-        else f"Lower the learning rate of `{root}`'s optimizer"
-    )
-    return f"{slower}, or train `{root}` on every second step only; labels of 0.9 instead of 1 help too."
 
 
 class PosteriorCollapse(Check):
@@ -174,56 +169,53 @@ class PosteriorCollapse(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         if len(self._looks) < 3:
             return
-        late, factor = self._looks[-2:], self._factor()
-        is_late = late[-1].step >= self.first_late_step
-        if (is_late and all(map(self._is_unused, late))) or (factor and self._falls()):
-            first = self._looks[0]
-            last = late[-1]
-            layer = f" of `{last.source}`" if last.source else ""
-            error = self._errors.get(self._sampling.error_op, Place()) if self._sampling and factor else Place()
+        first, *between, last = self._looks
+        factor = self._factor()
+        unused = last.step >= self.first_late_step and all(
+            look.divergence < self.smallest_divergence * look.size and look.between < self.smallest_deviation
+            for look in self._looks[-2:]
+        )
+        small = last.divergence < self.largest_early_divergence * last.size
+        falls = small and last.divergence < min(look.divergence for look in (first, *between))
+        if not unused and not (factor and falls):
+            return
+        layer = f" of `{last.source}`" if last.source else ""
+        error = Place()
+        edit: Edit | None = None
+        evidence: dict[str, float | str] = {
+            "divergence": last.divergence, "divergence_at_start": first.divergence, "between": last.between,
+            "latent_variables": float(last.size),
+        }  # fmt: skip
+        if factor and self._sampling is not None:
+            error = self._errors.get(self._sampling.error_op, Place())
+            of_batch = factor == math.prod(self._sampling.error_shape)
+            message = (
+                f"The KL term weighs {factor} times as much as the reconstruction, of which{at_line(error)} a "
+                f"mean is taken over the {factor} numbers of {'the batch' if of_batch else 'a sample'}. It fell from "
+                f"{first.divergence:.2g} to {last.divergence:.2g} nats a sample by step {last.step}, for {last.size} "
+                f"latent variables{layer}."
+            )
+            fix = _SUM_BOTH.format(factor=factor)
+            edit = _summed(error, self._sampling.error_op, of_batch)
+            evidence["weight_of_the_divergence"] = float(factor)
+        else:
             message = (
                 f"The {last.size} latent variables{layer} say nothing at step {last.step}: their KL divergence is "
                 f"{last.divergence:.2g} nats a sample, and their means differ by {last.between:.2g} between samples."
             )
-            why = (
-                "The KL term is smallest when every sample gets the same distribution. If it weighs more than "
-                "the reconstruction, the decoder learns to do without the latent variables."
-            )
-            fix = (
-                "Multiply the KL term by a smaller number (try 0.01), or sum the reconstruction error over the "
-                "features (`reduction='sum'`, divided by the batch) as the KL term is summed."
-            )
-            evidence: dict[str, float | str] = {
-                "divergence": last.divergence,
-                "divergence_at_start": first.divergence,
-                "between": last.between,
-                "latent_variables": float(last.size),
-            }
-            if factor:
-                whole = "the batch" if self._of_batch(factor) else "a sample"
-                message = (
-                    f"The KL term weighs {factor} times as much as the reconstruction, of which{at_line(error)} a "
-                    f"mean is taken over the {factor} numbers of {whole}. It fell from {first.divergence:.2g} to "
-                    f"{last.divergence:.2g} nats a sample by step {last.step}, for {last.size} latent "
-                    f"variables{layer}."
-                )
-                evidence["weight_of_the_divergence"] = float(factor)
-            yield self.finding(
-                severity="warning",
-                confidence=0.9 if factor else 0.85,
-                message=message,
-                why=why,
-                fix=fix if not factor else _FIX.format(factor=factor),
-                where=error or self._made,
-                steps=(self._looks[1].step, last.step),
-                evidence=evidence,
-                edit=self._edit(error, factor) if factor else None,
-            )
-
-    def _falls(self) -> bool:
-        first, *between, last = self._looks
-        small = last.divergence < self.largest_early_divergence * last.size
-        return small and last.divergence < min(each.divergence for each in (first, *between))
+            fix = _WEIGH_LESS
+        yield self.finding(
+            severity="warning",
+            confidence=0.9 if factor else 0.85,
+            message=message,
+            why="The KL term is smallest when every sample gets the same distribution. If it weighs more than "
+            "the reconstruction, the decoder learns to do without the latent variables.",
+            fix=fix,
+            where=error or self._made,
+            steps=(self._looks[1].step, last.step),
+            evidence=evidence,
+            edit=edit,
+        )
 
     def _factor(self) -> int:
         """By how much the KL term outweighs the reconstruction, where it is the number of their elements."""
@@ -239,27 +231,6 @@ class PosteriorCollapse(Check):
         ]
         return exact[0] if exact else 0
 
-    def _is_unused(self, look: LatentLook) -> bool:
-        return look.divergence < self.smallest_divergence * look.size and look.between < self.smallest_deviation
-
-    def _of_batch(self, factor: int) -> bool:
-        return self._sampling is not None and factor == math.prod(self._sampling.error_shape)
-
-    def _edit(self, error: Place, factor: int) -> Edit | None:
-        """The error as a sum, and over the batch a mean, as the divergence is."""
-        look = self._sampling
-        if look is None or "(" not in (error.code or "") or "Loss(" in (error.code or ""):
-            return None
-        maker = _FUNCTIONS.get(look.error_op, "")
-        edit = with_keyword(error, maker, "reduction", '"sum"')
-        if edit is None or self._of_batch(factor):
-            return edit
-        call = re.search(rf"[\w.]*\b{maker}\((\w+), (\w+), reduction=\"sum\"\)", edit.after)
-        if call is None:
-            return None
-        divided = f"{call[0]} / len({call[2]})"
-        return dataclasses.replace(edit, after=edit.after.replace(call[0], divided))
-
 
 _FUNCTIONS = {
     "MseLoss": "mse_loss",
@@ -267,10 +238,28 @@ _FUNCTIONS = {
     "BinaryCrossEntropyWithLogits": "binary_cross_entropy_with_logits",
     "SmoothL1Loss": "smooth_l1_loss",
 }
-_FIX = (
+_SUM_BOTH = (
     "Sum the reconstruction error over the features as the KL term is summed (`reduction='sum'`; divide both "
     "by the batch size, or neither), or divide the KL term by {factor}."
 )
+_WEIGH_LESS = (
+    "Multiply the KL term by a smaller number (try 0.01), or sum the reconstruction error over the "
+    "features (`reduction='sum'`, divided by the batch) as the KL term is summed."
+)
+
+
+def _summed(error: Place, op: str, of_batch: bool) -> Edit | None:
+    """The error as a sum, and over the batch a mean, as the divergence is."""
+    if "(" not in (error.code or "") or "Loss(" in (error.code or ""):
+        return None
+    maker = _FUNCTIONS.get(op, "")
+    edit = with_keyword(error, maker, "reduction", '"sum"')
+    if edit is None or of_batch:
+        return edit
+    call = re.search(rf"[\w.]*\b{maker}\((\w+), (\w+), reduction=\"sum\"\)", edit.after)
+    if call is None:
+        return None
+    return dataclasses.replace(edit, after=edit.after.replace(call[0], f"{call[0]} / len({call[2]})"))
 
 
 _FAULTS = {
@@ -297,7 +286,7 @@ _FAULTS = {
 }
 
 
-class WrongKlTerm(Check):
+class WrongKlTerm(SamplingCheck):
     """The KL term of a variational autoencoder is written with a wrong sign, or a part of it is missing.
 
     Symptom:
@@ -317,55 +306,41 @@ class WrongKlTerm(Check):
     id = "TD583"
     name = "wrong-kl-term"
     title = "the KL term of a VAE has a wrong sign or lacks a part"
-    reads = (LatentSampling,)
     explains = ("posterior-collapse", "loss-not-finite", "overflow-ahead", "exploding-gradient", "lr-too-high")
 
-    looks_needed = 2
     # Between the weights of the parts, as a share.
     largest_difference = 0.01
 
-    def __init__(self) -> None:
-        self._looks: dict[str, list[LatentSampling]] = {}
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if isinstance(record, LatentSampling) and (fault := self._fault(record)):
-            looks = self._looks.setdefault(fault, [])
-            looks.append(record)
-            if len(looks) >= self.looks_needed:
-                yield self._judge(fault, looks, state)
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        return [self._judge(fault, looks, state) for fault, looks in self._looks.items()]
-
-    def _fault(self, look: LatentSampling) -> str:
+    def fault_in(self, look: LatentSampling) -> tuple[str, ...]:
         first, second, mean = look.agreement.first, look.agreement.second, look.mean_factor
         if (
             look.order != SAMPLING_ORDERS[0]
             or look.agreement.misfit > LARGEST_MISFIT / 10
             or not math.isfinite(first + second + mean)
         ):
-            return ""
+            return ()
         weight = max(abs(first), abs(second))
         signs = tuple(0 if abs(part) < self.largest_difference * weight else part for part in (first, -second, mean))
         sizes = [abs(part) for part in signs if part]
         if not weight or max(sizes) - min(sizes) > self.largest_difference * weight:
-            return ""
+            return ()
         known: dict[tuple[int, ...], str] = {
             (1, 0, 1): "no logarithm", (0, 1, 1): "no variance", (1, -1, 1): "sign of the logarithm",
             (-1, 1, 1): "sign of the variance", (1, 1, -1): "sign of the mean",
         }  # fmt: skip
         fault = known.get(tuple(int(math.copysign(1, part)) if part else 0 for part in signs), "")
         # What is sampled may be wrong instead: a tensor that the divergence takes for something else.
-        return fault if fault == "sign of the mean" or right_reading(look) is None else ""
+        return (fault,) if fault and (fault == "sign of the mean" or right_reading(look) is None) else ()
 
-    def _judge(self, fault: str, looks: list[LatentSampling], state: RunState) -> Finding:
+    def judge(self, fault: str, looks: list[LatentSampling], state: RunState) -> Finding:
         last, (what, fix) = looks[-1], _FAULTS[fault]
-        where = last.divergence or last.written.place
+        where, by_inverse = last.divergence or last.written.place, last.agreement.second
         return self.finding(
             severity="error" if fault.startswith("sign") else "warning",
             confidence=0.94 if fault.startswith("sign") else 0.85,
             message=f"The KL term{at_line(where)} {what}. Its gradient by the deviation is {last.agreement.first:.3g} "
-            f"* deviation {_signed(last.agreement.second)} / deviation, and {last.mean_factor:.3g} * mean by the mean.",
+            f"* deviation {'-' if by_inverse < 0 else '+'} {abs(by_inverse):.3g} / deviation, and "
+            f"{last.mean_factor:.3g} * mean by the mean.",
             why="The divergence of a normal distribution from the standard normal is 0.5 * (mean**2 + variance "
             "- log(variance) - 1); each part holds another one back.",
             fix=f"{fix} `-0.5 * torch.sum(1 + log_var - mean.pow(2) - log_var.exp())`.",
@@ -374,12 +349,8 @@ class WrongKlTerm(Check):
             evidence={
                 "fault": fault,
                 "by_deviation": last.agreement.first,
-                "by_inverse_deviation": last.agreement.second,
+                "by_inverse_deviation": by_inverse,
                 "by_mean": last.mean_factor,
                 "misfit": last.agreement.misfit,
             },
         )
-
-
-def _signed(number: float) -> str:
-    return f"{'-' if number < 0 else '+'} {abs(number):.3g}"

@@ -74,21 +74,12 @@ class LrTooHigh(Check):
         if isinstance(record, TensorRows):
             self._updates.see(record)
         elif isinstance(record, Scalars) and "loss" in record.values:
-            self._see_rate(record)
+            rate = next((value for tag, value in record.values.items() if tag.startswith("lr/")), None)
+            if rate is not None:
+                first, last = self._rates or (rate, rate)
+                self._rested = self._rested + 1 if rate == last else 0
+                self._rates = (first, rate)
             yield from self._see_loss(record.values["loss"], state)
-
-    def _see_rate(self, record: Scalars) -> None:
-        rate = next((value for tag, value in record.values.items() if tag.startswith("lr/")), None)
-        if rate is not None:
-            first, last = self._rates or (rate, rate)
-            self._rested = self._rested + 1 if rate == last else 0
-            self._rates = (first, rate)
-
-    def _is_search(self) -> bool:
-        """A rate that is still on its way up; a warm-up arrives and rests."""
-        if self._rates is None or self._rested >= self.warmup_rest:
-            return False
-        return self._rates[1] > self.search_rise * self._rates[0]
 
     def _see_loss(self, loss: float, state: RunState) -> Iterable[Finding]:
         if math.isfinite(loss):
@@ -132,20 +123,17 @@ class LrTooHigh(Check):
         risen = self.risen if self._updates.ratios else self.risen_alone
         if self._peak >= risen * start and self._has_large_updates(self.large_update):
             return f"rose from {start:.3g} to {self._peak:.3g} and is at {now:.3g} now"
-        if self._is_thrashing():
-            return f"went from {start:.3g} to {now:.3g} only"
-        return None
+        looks = self._updates.ratios[: 2 * self.sustained_looks]
+        if self.few_looks <= len(looks) < self.sustained_looks and self._count >= self.losses_of_few_looks:
+            thrashes = min(looks) > self.update_of_few_looks
+        else:
+            large = sum(ratio > self.sustained_update for ratio in looks)
+            thrashes = len(looks) >= self.sustained_looks and large >= 0.75 * len(looks)
+        return f"went from {start:.3g} to {now:.3g} only" if thrashes else None
 
     def _has_large_updates(self, level: float) -> bool:
         """Also where no update was measured: then the loss alone must be proof enough."""
         return not self._updates.ratios or self._updates.largest >= level
-
-    def _is_thrashing(self) -> bool:
-        looks = self._updates.ratios[: 2 * self.sustained_looks]
-        if self.few_looks <= len(looks) < self.sustained_looks and self._count >= self.losses_of_few_looks:
-            return min(looks) > self.update_of_few_looks
-        large = sum(ratio > self.sustained_update for ratio in looks)
-        return len(looks) >= self.sustained_looks and large >= 0.75 * len(looks)
 
     def _judge(self, state: RunState, story: str | None) -> Iterable[Finding]:
         if story is None:
@@ -154,7 +142,12 @@ class LrTooHigh(Check):
         points = state.losses.finite()
         start = start_level(points)
         optimizer = next(iter(state.optimizers.values()), None)
-        rate = max(highest_rate(optimizer) or 0.0, *(self._rates or (0.0, 0.0))) or None  # a schedule may raise it
+        first_rate, last_rate = self._rates or (0.0, 0.0)
+        rate = max(highest_rate(optimizer) or 0.0, first_rate, last_rate) or None  # a schedule may raise it
+        # A rate that is still on its way up; a warm-up arrives and rests.
+        is_search = self._rested < self.warmup_rest and last_rate > self.search_rise * first_rate
+        with_rate = f" with {optimizer.kind} at a learning rate of {rate:g}" if optimizer and rate is not None else ""
+        first_rise = next((step for step, value in points if value >= self.risen * start), points[0][0])
         factor = 0.01 if self._peak > 1e4 * start else 0.1
         ratio = (
             f"; updates were up to {self._updates.largest:.3g} times the size of the weights"
@@ -162,14 +155,14 @@ class LrTooHigh(Check):
             else ""
         )
         yield self.finding(
-            severity="note" if self._is_search() else "error",
+            severity="note" if is_search else "error",
             confidence=0.93 if self._updates.ratios else 0.75,
-            message=f"The loss {story}{_with_rate(optimizer, rate)}{ratio}.",
+            message=f"The loss {story}{with_rate}{ratio}.",
             why="A step is only good near the point where its gradient was taken. Steps as large as the "
             "weights themselves jump past every minimum, and each jump makes the next gradient larger.",
             fix=_fix(optimizer, rate, factor, state),
             where=optimizer.place if optimizer else Place(),
-            steps=(_first_rise(points, self.risen * start), state.step),
+            steps=(first_rise, state.step),
             evidence={
                 "start_loss": start,
                 "peak_loss": self._peak,
@@ -179,14 +172,6 @@ class LrTooHigh(Check):
             },
             edit=change_rate(optimizer, factor) if optimizer else None,
         )
-
-
-def _first_rise(points: list[tuple[int, float]], level: float) -> int:
-    return next((step for step, value in points if value >= level), points[0][0])
-
-
-def _with_rate(optimizer: OptimizerFact | None, rate: float | None) -> str:
-    return f" with {optimizer.kind} at a learning rate of {rate:g}" if optimizer and rate is not None else ""
 
 
 def _fix(optimizer: OptimizerFact | None, rate: float | None, factor: float, state: RunState) -> str:
@@ -252,15 +237,17 @@ class LrTooLow(Check):
         if optimizer is None or len(state.sites) > 1 or len(state.optimizers) > 1 or not self._is_low(optimizer):
             return
         values = [value for _, value in state.losses.finite()]
-        if len(values) < self.losses_needed or min(values) <= 0 or not self._is_small(len(values)):
+        looks, largest = self._updates.ratios, self._updates.largest
+        if len(values) < self.losses_needed or min(values) <= 0 or len(looks) < self.looks_needed:
             return
-        if not self._is_low(optimizer):
+        if largest > self.largest_update or largest * len(values) >= self.whole_way:
             return
         start, now = statistics.median(values[:20]), statistics.median(values[-20:])
-        if abs(now - start) < max(self.moved * start, self.chance * _median_error(values)):
+        # How far two medians of twenty losses lie apart by chance alone.
+        error = 1.25 * min(statistics.stdev(values[:20]), statistics.stdev(values[-20:])) * math.sqrt(2 / 20)
+        if abs(now - start) < max(self.moved * start, self.chance * error):
             rate = self._rates[1]
             better = 1e-3 if is_adaptive(optimizer.kind) else 1e-2
-            largest = self._updates.largest
             line = at_line(optimizer.place)
             yield self.finding(
                 severity="error",
@@ -283,15 +270,3 @@ class LrTooLow(Check):
         rising = last == highest and first < 0.5 * highest
         low = self.highest_adaptive if is_adaptive(optimizer.kind) else self.highest_plain
         return not rising and highest <= low
-
-    def _is_small(self, steps: int) -> bool:
-        looks, largest = self._updates.ratios, self._updates.largest
-        if len(looks) < self.looks_needed or largest > self.largest_update:
-            return False
-        return largest * steps < self.whole_way
-
-
-def _median_error(values: list[float]) -> float:
-    """How far two medians of twenty losses lie apart by chance alone."""
-    spread = min(statistics.stdev(values[:20]), statistics.stdev(values[-20:]))
-    return 1.25 * spread * math.sqrt(2 / 20)

@@ -10,6 +10,7 @@ from torch_debugger.checks.loss_graph import (
     LossGraphCheck,
     dim_of,
     fed_by,
+    first_operand,
     line_of,
     operands,
     origin,
@@ -17,10 +18,23 @@ from torch_debugger.checks.loss_graph import (
 )
 from torch_debugger.records import ClassTargets, Edit, Finding, GraphNode, LossGraph, Place, Record
 
-_WHAT = {
+_MADE_OF = {
     "Addmm": "raw scores", "Mm": "raw scores", "Bmm": "raw scores", "Convolution": "raw scores",
     "Add": "raw scores", "Relu": "raw scores", "Softmax": "probabilities", "Sigmoid": "probabilities",
 }  # fmt: skip
+
+
+_ENDINGS = {  # how it ends, and what to do
+    "raw scores": (
+        "the loss falls as long as the right score grows, and nothing pushes the others down",
+        "Use `cross_entropy` (`nn.CrossEntropyLoss`) in place of nll_loss; or give it `log_softmax(scores, dim=1)`.",
+    ),
+    "probabilities": (
+        "the gradient of a wrong answer is as good as zero, and no loss is lower than -1",
+        "Give the loss log-probabilities: `log_softmax` in place of the softmax; or remove the softmax and "
+        "use `cross_entropy` (`nn.CrossEntropyLoss`), which takes raw scores.",
+    ),
+}
 
 
 class NllOnRawLogits(Check):
@@ -61,28 +75,22 @@ class NllOnRawLogits(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for site, graph in self._graphs.items():
-            found = _unnormalised(graph)
-            if site in self._targets and found is not None:
+            found = next(fed_by(graph, ("NllLoss", "NllLoss2D"), _MADE_OF), None)
+            if site in self._targets and found is not None and "Logsumexp" not in numbers_by_op(graph):
                 yield self._judge(graph, self._targets[site], *found, state)
 
     def _judge(
         self, graph: LossGraph, targets: ClassTargets, loss: GraphNode, source: GraphNode, state: RunState
     ) -> Finding:
-        what = _WHAT[op_of(source)]
-        given = f"between {targets.lowest_sum:.2f} and {targets.highest_sum:.2f}"
-        where = line_of(graph, loss)
-        ending = (
-            "the loss falls as long as the right score grows, and nothing pushes the others down"
-            if what == "raw scores"
-            else "the gradient of a wrong answer is as good as zero, and no loss is lower than -1"
-        )
+        what, where = _MADE_OF[op_of(source)], line_of(graph, loss)
+        ending, fix = _ENDINGS[what]
         return self.finding(
             severity="error",
             confidence=0.96,
             message=f"The negative log-likelihood{at_line(where)} is given {what} where it expects log-probabilities: "
-            f"log(sum(exp)) of a sample is {given}, not 0.",
+            f"log(sum(exp)) of a sample is between {targets.lowest_sum:.2f} and {targets.highest_sum:.2f}, not 0.",
             why=f"nll_loss only picks the value of the right class and turns its sign: {ending}.",
-            fix=_fix(what),
+            fix=fix,
             where=where,
             steps=(targets.step, max(targets.step, state.step)),
             evidence={
@@ -92,20 +100,6 @@ class NllOnRawLogits(Check):
                 "loss": graph.loss,
             },
         )
-
-
-def _unnormalised(graph: LossGraph) -> tuple[GraphNode, GraphNode] | None:
-    """A negative log-likelihood and what made the scores in it, where nothing takes their logarithm."""
-    return None if "Logsumexp" in numbers_by_op(graph) else next(fed_by(graph, ("NllLoss", "NllLoss2D"), _WHAT), None)
-
-
-def _fix(what: str) -> str:
-    if what == "probabilities":
-        return (
-            "Give the loss log-probabilities: `log_softmax` in place of the softmax; or remove the softmax and "
-            "use `cross_entropy` (`nn.CrossEntropyLoss`), which takes raw scores."
-        )
-    return "Use `cross_entropy` (`nn.CrossEntropyLoss`) in place of nll_loss; or give it `log_softmax(scores, dim=1)`."
 
 
 class LogSoftmaxTwice(LossGraphCheck):
@@ -134,12 +128,11 @@ class LogSoftmaxTwice(LossGraphCheck):
         if inner is None:
             return None
         extra = output_activation(graph, inner, state)
-        loss = at_line(graph.place)
         return self.finding(
             severity="note",
             confidence=0.95,
-            message=f"The loss behind backward(){loss} takes the log-softmax of {extra.words} a second time; the "
-            "loss is the same without it.",
+            message=f"The loss behind backward(){at_line(graph.place)} takes the log-softmax of {extra.words} a second "
+            "time; the loss is the same without it.",
             why="Log-probabilities already add up to 1, so a second log-softmax gives them back as they are.",
             fix=f"Remove {extra.words} and pass raw scores to the loss, or call `nll_loss` instead.",
             where=extra.where,
@@ -172,7 +165,7 @@ class KlDivOnProbabilities(LossGraphCheck):
     title = "kl_div gets probabilities, not log-probabilities"
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
-        softmax = _softmax_in_kl_div(graph)
+        softmax = _input_of_kl_div(graph)
         if softmax is None:
             return None
         given = output_activation(graph, softmax, state)
@@ -193,27 +186,20 @@ class KlDivOnProbabilities(LossGraphCheck):
         )
 
 
-def _softmax_in_kl_div(graph: LossGraph) -> GraphNode | None:
+def _input_of_kl_div(graph: LossGraph) -> GraphNode | None:
     """constant - constant * softmax(...), element by element, then reduced: the form that kl_div has."""
     if not numbers_by_op(graph).keys() >= {"Sub", "Softmax"}:
         return None
     for above in nodes_with(graph, _REDUCING):
         for node in operands(graph, above):
-            if op_of(node) != "Sub" or node.inputs[:1] != (None,):
+            product = first_operand(graph, node) if op_of(node) == "Sub" and node.inputs[:1] == (None,) else None
+            if product is None or tuple(product.shape) != tuple(node.shape):
                 continue
-            product = next(operands(graph, node), None)
-            softmax = _softmax_factor(graph, product) if product is not None else None
-            if softmax is not None and tuple(product.shape if product else ()) == tuple(node.shape):
-                return softmax
+            by_constant = op_of(product) == "Mul" and None in product.inputs and "factor" not in product.saved
+            source = origin(graph, first_operand(graph, product)) if by_constant else None
+            if source is not None and op_of(source) == "Softmax":
+                return source
     return None
-
-
-def _softmax_factor(graph: LossGraph, product: GraphNode) -> GraphNode | None:
-    if op_of(product) != "Mul" or None not in product.inputs or "factor" in product.saved:
-        return None
-    source = next(operands(graph, product), None)
-    made_by = origin(graph, source) if source is not None else None
-    return made_by if made_by is not None and op_of(made_by) == "Softmax" else None
 
 
 def _edit(where: Place) -> Edit | None:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
-from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, op_of
+from torch_debugger.checks.base import RunState, at_line, nodes_with, op_of
 from torch_debugger.checks.call_edits import edit_line
-from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, call_of, operands
+from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, call_of, first_operand
 from torch_debugger.records import Edit, Finding, GraphNode, LocalTensor, LossGraph, Place
 
 # Losses that broadcast their operands first; nobody feeds them pairs on purpose.
@@ -24,7 +24,7 @@ _DELIBERATE = frozenset({"Unsqueeze", "T", "Transpose", "Permute"})
 _TARGET_NAMES = ("target", "targets", "y", "label", "labels", "yb", "y_true", "batch_y")
 
 
-class LossBroadcast(Check):
+class LossBroadcast(LossGraphCheck):
     """The loss compares every prediction with every target, because their shapes differ.
 
     Symptom:
@@ -43,62 +43,48 @@ class LossBroadcast(Check):
     id = "TD502"
     name = "loss-broadcast"
     title = "prediction and target have shapes that broadcast to all pairs"
-    reads = (LossGraph,)
 
     # A batch of one broadcasts to itself.
     smallest_batch = 2
 
-    def __init__(self) -> None:
-        self._reported: dict[str, LossGraph] = {}
-
-    def see(self, record: LossGraph, state: RunState) -> Iterable[Finding]:
-        if record.site in self._reported:
-            return
-        found = self._broadcast(record)
-        if found is not None:
-            self._reported[record.site] = record
-            yield self._judge(record, *found)
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        for graph in self._reported.values():
-            found = self._broadcast(graph)
-            if found is not None:
-                yield self._judge(graph, *found, last_step=state.step)
-
     def _broadcast(self, graph: LossGraph) -> tuple[GraphNode, GraphNode] | None:
-        """The op that blew up and the prediction that went into it."""
+        """The op that blew up and the prediction that went into it: (N, 1, ...) or (N, ...) became (N, N, ...)."""
         for consumer, node in _loss_nodes(graph):
-            prediction = next(operands(graph, node), None)
-            if prediction is None or not self._is_all_pairs(prediction.shape, node.shape):
+            prediction, made = first_operand(graph, node), tuple(node.shape)
+            if prediction is None or len(made) < 2 or made[0] != made[1] or made[0] < self.smallest_batch:
+                continue
+            if tuple(prediction.shape) not in ((made[0], 1, *made[2:]), (made[0], *made[2:])):
                 continue
             if _is_accident(consumer, node, prediction) and not _is_parameter(graph, prediction):
                 return node, prediction
         return None
 
-    def _is_all_pairs(self, given: Sequence[int], made: Sequence[int]) -> bool:
-        """(N, 1, ...) or (N, ...) became (N, N, ...)."""
-        if len(made) < 2 or made[0] != made[1] or made[0] < self.smallest_batch:
-            return False
-        count, rest = made[0], tuple(made[2:])
-        return tuple(given) in ((count, 1, *rest), (count, *rest))
-
-    def _judge(self, graph: LossGraph, node: GraphNode, prediction: GraphNode, last_step: int = 0) -> Finding:
-        given, wanted = tuple(prediction.shape), _target_shape(prediction, node)
-        pred = _named(graph.locals, given, True)
-        target = _named(graph.locals, wanted, False)
+    def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
+        found = self._broadcast(graph)
+        if found is None:
+            return None
+        node, prediction = found
+        given, (count, _, *rest) = tuple(prediction.shape), node.shape
+        pred_has_more = len(given) >= len(node.shape)
+        # The shape of the other operand, which broadcast against the prediction's.
+        wanted = (count, *rest) if len(given) == len(node.shape) else (count, 1, *rest)
+        pred, target = _named(graph.locals, given, True), _named(graph.locals, wanted, False)
         where = next((line for line in (graph.computed, graph.made) if line.file), graph.place)
-        line = at_line(where)
-        shapes = f"{_described(pred, 'the prediction', given)} and {_described(target, 'the target', wanted)}"
+        shapes = f"{f'`{pred.name}`' if pred else 'the prediction'} {given} and "
+        shapes += f"{f'`{target.name}`' if target else 'the target'} {wanted}"
         made = " x ".join(str(size) for size in node.shape)
+        names = [pred.name if pred else "prediction", target.name if target else "target"]
+        longer, shorter = names if pred_has_more else reversed(names)
         return self.finding(
             severity="error",
             confidence=0.97 if pred and target else 0.88,
-            message=f"The loss{line} compares every prediction with every target: {shapes} broadcast to {made} values.",
+            message=f"The loss{at_line(where)} compares every prediction with every target: {shapes} broadcast to "
+            f"{made} values.",
             why=f"{math.prod(node.shape):,} differences are taken instead of {math.prod(given):,}, so the "
             "answer that suits them best is the mean of all targets, whatever the input.",
-            fix=_fix(pred, target, len(given) >= len(node.shape)),
+            fix=f"Use `{longer}.squeeze(1)` in the loss, or `{shorter}.unsqueeze(1)`, so that both have one shape.",
             where=where,
-            steps=(graph.step, max(graph.step, last_step)),
+            steps=(graph.step, max(graph.step, state.step)),
             evidence={
                 "op": op_of(node),
                 "prediction_shape": str(given),
@@ -106,7 +92,7 @@ class LossBroadcast(Check):
                 "broadcast_shape": str(tuple(node.shape)),
                 "loss": graph.loss,
             },
-            edit=_edit(where, pred, target, len(given) >= len(node.shape)),
+            edit=_edit(where, pred, target, pred_has_more),
         )
 
 
@@ -133,18 +119,9 @@ def _is_accident(consumer: GraphNode | None, node: GraphNode, prediction: GraphN
 
 def _is_parameter(graph: LossGraph, node: GraphNode) -> bool:
     """A learned vector meeting a batch of the same size by chance is no prediction."""
-    while op_of(node) in _UNARY | SHAPE_ONLY:
-        following = next(operands(graph, node), None)
-        if following is None:
-            break
+    while op_of(node) in _UNARY | SHAPE_ONLY and (following := first_operand(graph, node)) is not None:
         node = following
     return node.parameter is not None
-
-
-def _target_shape(prediction: GraphNode, node: GraphNode) -> tuple[int, ...]:
-    """The shape of the other operand, which broadcast against the prediction's."""
-    count, rest = node.shape[0], tuple(node.shape[2:])
-    return (count, *rest) if len(prediction.shape) == len(node.shape) else (count, 1, *rest)
 
 
 def _named(tensors: Sequence[LocalTensor], shape: tuple[int, ...], gradient: bool) -> LocalTensor | None:
@@ -153,16 +130,6 @@ def _named(tensors: Sequence[LocalTensor], shape: tuple[int, ...], gradient: boo
     fitting = [one for one in fitting if "float" in one.dtype]  # whole numbers are indices more often
     # Locals are in order of their first assignment, and targets come after inputs.
     return (usual or fitting)[-1] if usual or fitting else None
-
-
-def _described(tensor: LocalTensor | None, role: str, shape: tuple[int, ...]) -> str:
-    return f"`{tensor.name}` {shape}" if tensor else f"{role} {shape}"
-
-
-def _fix(pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bool) -> str:
-    pred_name, target_name = pred.name if pred else "prediction", target.name if target else "target"
-    longer, shorter = (pred_name, target_name) if pred_has_more else (target_name, pred_name)
-    return f"Use `{longer}.squeeze(1)` in the loss, or `{shorter}.unsqueeze(1)`, so that both have one shape."
 
 
 def _edit(where: Place, pred: LocalTensor | None, target: LocalTensor | None, pred_has_more: bool) -> Edit | None:
@@ -203,11 +170,28 @@ class ScoresScrambledByView(LossGraphCheck):
     title = "a view where the scores should be transposed for the loss"
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
-        found = _scrambled(graph)
-        if found is None:
-            return None
-        loss, view, source = found
-        given, wanted = tuple(source.shape), tuple(view.shape)
+        for loss in nodes_with(graph, ("NllLoss", "NllLoss2D")):
+            softmax = first_operand(graph, loss)
+            if softmax is not None and op_of(softmax) in _VIEWS:  # cross-entropy gives sequences a fourth dimension
+                softmax = first_operand(graph, softmax)
+            if softmax is None or op_of(softmax) != "LogSoftmax":
+                continue
+            view = first_operand(graph, softmax)
+            source = first_operand(graph, view) if view is not None and op_of(view) in _VIEWS else None
+            fix = _instead_of_view(source.shape, view.shape) if view is not None and source is not None else None
+            if view is not None and source is not None and fix is not None:
+                return self._scrambled(graph, loss, tuple(source.shape), tuple(view.shape), fix, state)
+        return None
+
+    def _scrambled(
+        self,
+        graph: LossGraph,
+        loss: GraphNode,
+        given: tuple[int, ...],
+        wanted: tuple[int, ...],
+        fix: str,
+        state: RunState,
+    ) -> Finding:
         where = call_of(graph, loss)
         return self.finding(
             severity="error",
@@ -216,46 +200,22 @@ class ScoresScrambledByView(LossGraphCheck):
             f"{wanted[1]} classes and {math.prod(given) // given[0] // wanted[1]} places are mixed up.",
             why="A view reads the same numbers in the same order under another shape. What the loss takes for "
             "the scores of one place are scores of several, so the targets do not belong to them.",
-            fix=_instead_of_view(given, wanted),
+            fix=fix,
             where=where,
             steps=(graph.step, max(graph.step, state.step)),
             evidence={"scores_shape": str(given), "viewed_shape": str(wanted), "loss": graph.loss},
         )
 
 
-def _scrambled(graph: LossGraph) -> tuple[GraphNode, GraphNode, GraphNode] | None:
-    """The loss, the view in front of its log-softmax, and the scores, where these do not fit together."""
-    for loss in nodes_with(graph, ("NllLoss", "NllLoss2D")):
-        node = next(operands(graph, loss), None)
-        if node is not None and op_of(node) in _VIEWS:  # cross-entropy gives sequences a fourth dimension
-            node = next(operands(graph, node), None)
-        softmax = node if node is not None and op_of(node) == "LogSoftmax" else None
-        view = next(operands(graph, softmax), None) if softmax is not None else None
-        if view is None or op_of(view) not in _VIEWS:
-            continue
-        source = next(operands(graph, view), None)
-        if source is not None and (_swaps(source.shape, view.shape) or _flattens(source.shape, view.shape)):
-            return loss, view, source
-    return None
-
-
-def _swaps(given: tuple[int, ...], made: tuple[int, ...]) -> bool:
-    """(batch, length, classes) viewed as (batch, classes, length), or the other way round."""
-    if len(given) != 3 or len(made) != 3:
-        return False
-    return given[0] == made[0] and given[1:] == (made[2], made[1]) and given[1] != given[2] and 1 not in given[1:]
-
-
-def _flattens(given: tuple[int, ...], made: tuple[int, ...]) -> bool:
-    """(batch, classes, places...) viewed as (places, classes)."""
-    if len(given) < 3 or len(made) != 2:
-        return False
-    return given[1] == made[1] and math.prod(given[2:]) > 1 and given[-1] != made[1]
-
-
-def _instead_of_view(given: tuple[int, ...], made: tuple[int, ...]) -> str:
-    if len(made) == 3:
-        return "Use `.transpose(1, 2)` on the scores in place of the view."
+def _instead_of_view(given: tuple[int, ...], made: tuple[int, ...]) -> str | None:
+    """What to write where a view stands for a transpose; None where it does not."""
+    if len(given) == len(made) == 3 and given[1:] == (made[2], made[1]):
+        # (batch, length, classes) viewed as (batch, classes, length), or the other way round
+        mixed = given[0] == made[0] and given[1] != given[2] and 1 not in given[1:]
+        return "Use `.transpose(1, 2)` on the scores in place of the view." if mixed else None
+    # (batch, classes, places...) viewed as (places, classes)
+    if len(given) < 3 or len(made) != 2 or given[1] != made[1] or math.prod(given[2:]) <= 1 or given[-1] == made[1]:
+        return None
     dims = ", ".join(str(dim) for dim in range(2, len(given)))
     return (
         f"Use `.permute(0, {dims}, 1).reshape(-1, {made[1]})` on the scores; or give them to cross_entropy as "

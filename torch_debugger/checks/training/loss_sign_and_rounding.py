@@ -79,7 +79,10 @@ class LossSign(LossGraphCheck):
         found = signs(graph)
         growing = _flipped_divergence(graph, found)
         if growing is not None:
-            return self._finding(graph, _divergence_place(graph, growing), "divergence of the VAE", state)
+            # The line that subtracts it from the loss; else the one that computes it.
+            subtracts = graph.made.file and re.search(r"[\w)\]] - ", graph.made.code or "")
+            where = graph.made if subtracts else line_of(graph, growing)
+            return self._finding(graph, where, "divergence of the VAE", state)
         error = self._maximised(graph, found, state)
         return self._finding(graph, call_of(graph, error), _NAMES[op_of(error)], state) if error else None
 
@@ -92,7 +95,9 @@ class LossSign(LossGraphCheck):
             return None
         known = numbers_by_op(graph)
         errors = sorted(index for op in _NAMES for index in known.get(op, ()))
-        minimised = any(found[index] > 0 for index in ends(graph, found))
+        # The parts themselves are what the sums and factors lead to.
+        parts = [index for index in found if not any(below in found for below in graph.nodes[index].inputs)]
+        minimised = any(found[index] > 0 for index in parts)
         if not errors or minimised or not all(index in found for index in errors):
             return None
         if self._surprise.get(graph.site, 1.0) < self.guessing:
@@ -122,23 +127,13 @@ class LossSign(LossGraphCheck):
 def _flipped_divergence(graph: LossGraph, found: dict[int, int]) -> GraphNode | None:
     """exp(x) maximised and x minimised, or y maximised and log(y) minimised: no bound holds that."""
     known = numbers_by_op(graph)
-    powers: list[int] = sorted([*known.get("Exp", ()), *known.get("Log", ())])
-    for index in powers:
-        node = graph.nodes[index]
+    for number in sorted([*known.get("Exp", ()), *known.get("Log", ())]):
+        node = graph.nodes[number]
         inner = node.inputs[0] if node.inputs else None
-        if inner is None:
-            continue
-        larger, smaller = (index, inner) if op_of(node) == "Exp" else (inner, index)
-        if found.get(larger) == -1 and found.get(smaller) == 1:
+        larger, smaller = (number, inner) if op_of(node) == "Exp" else (inner, number)
+        if larger is not None and smaller is not None and found.get(larger) == -1 and found.get(smaller) == 1:
             return node
     return None
-
-
-def _divergence_place(graph: LossGraph, node: GraphNode) -> Place:
-    """The line that subtracts it from the loss; else the one that computes it."""
-    if graph.made.file and re.search(r"[\w)\]] - ", graph.made.code or ""):
-        return graph.made
-    return line_of(graph, node)
 
 
 _FLAT = {"Round": "round", "Sign": "sign", "Floor": "floor", "Ceil": "ceil", "Trunc": "trunc"}
@@ -220,19 +215,11 @@ def signs(graph: LossGraph) -> dict[int, int]:
             continue
         if found.setdefault(index, sign) != sign:
             unclear.add(index)
-        waiting += _handed_on(graph.nodes[index], sign, len(graph.nodes))
+        node = graph.nodes[index]
+        pairs = zip(node.inputs, _factors(node), strict=False)
+        count = len(graph.nodes)
+        waiting += [(below, sign * factor) for below, factor in pairs if below is not None and below < count]
     return {index: sign for index, sign in found.items() if index not in unclear}
-
-
-def ends(graph: LossGraph, found: dict[int, int]) -> list[int]:
-    """The parts themselves: what the sums and factors lead to."""
-    return [index for index in found if not any(below in found for below in graph.nodes[index].inputs)]
-
-
-def _handed_on(node: GraphNode, sign: int, count: int) -> list[tuple[int, int]]:
-    factors = _factors(node)
-    pairs = zip(node.inputs, factors, strict=False)
-    return [(below, sign * factor) for below, factor in pairs if below is not None and below < count and factor]
 
 
 def _factors(node: GraphNode) -> list[int]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, at_line, op_of
+from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, op_of
 from torch_debugger.checks.call_edits import highest_rate
-from torch_debugger.checks.loss_graph import SHAPE_ONLY, call_of, model_behind, operands, origin
+from torch_debugger.checks.loss_graph import SHAPE_ONLY, call_of, first_operand, model_behind, operands, origin
 from torch_debugger.checks.trends import recent_level, start_level
 from torch_debugger.records import (
     CheckpointLoad,
@@ -64,8 +64,12 @@ class InitialLossUnexpected(Check):
         elif isinstance(record, InputLook):
             large = "float" in record.dtype and not math.hypot(record.mean, record.std) < self.large_input
             self._elsewhere = self._elsewhere or (record.step <= 1 and large)
-        elif isinstance(record, ClassTargets) and record.step == 1 and self._is_high(record):
-            self._targets = self._targets or record
+        elif isinstance(record, ClassTargets) and record.step == 1:
+            guess = math.log(record.shape[1]) if record.shape[1] > 1 else math.inf
+            normalised = max(abs(record.lowest_sum), abs(record.highest_sum)) < self.normalised
+            high = record.surprise > self.times * guess + self.above
+            if normalised and high and record.total >= self.targets_needed:
+                self._targets = self._targets or record
         elif isinstance(record, LossGraph) and record.step == 1:
             self._graphs.setdefault(record.site, record)
 
@@ -97,27 +101,14 @@ class InitialLossUnexpected(Check):
                 evidence={"first_loss": targets.surprise, "guessing": math.log(classes), "classes": float(classes)},
             )
 
-    def _is_high(self, targets: ClassTargets) -> bool:
-        guess = math.log(targets.shape[1]) if targets.shape[1] > 1 else math.inf
-        normalised = max(abs(targets.lowest_sum), abs(targets.highest_sum)) < self.normalised
-        high = targets.surprise > self.times * guess + self.above
-        return normalised and high and targets.total >= self.targets_needed
-
 
 def _scoring_layer(graph: LossGraph, state: RunState) -> ModuleFact | None:
     """The module whose weights the scores were multiplied with last."""
-    for node in graph.nodes:
-        if op_of(node) == "LogSoftmax":
-            scores = next(operands(graph, node), None)
-            product = origin(graph, scores) if scores is not None else None
-            names = [_parameter(graph, operand) for operand in operands(graph, product)] if product else []
-            named = [name for name in names if name and name.endswith("weight")]
-            return state.module(named[0].rsplit(".", 1)[0]) if named else None
-    return None
-
-
-def _parameter(graph: LossGraph, node: GraphNode) -> str | None:
-    return origin(graph, node).parameter
+    softmax = next(iter(nodes_with(graph, ("LogSoftmax",))), None)
+    product = origin(graph, first_operand(graph, softmax))
+    factors = [origin(graph, operand) for operand in operands(graph, product)] if product else []
+    weights = [node.parameter for node in factors if node and node.parameter and node.parameter.endswith("weight")]
+    return state.module(weights[0].rsplit(".", 1)[0]) if weights else None
 
 
 _LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", "NllLoss", "NllLoss2D", "BinaryCrossEntropy",
@@ -163,7 +154,11 @@ class LossSummedOverBatch(Check):
     def finish(self, state: RunState) -> Iterable[Finding]:
         optimizer = next(iter(state.optimizers.values())) if len(state.optimizers) == 1 else None
         rate = highest_rate(optimizer) if optimizer else None
-        if optimizer is None or rate is None or optimizer.kind != "SGD" or not self._diverged(state):
+        points = state.losses.finite()
+        if optimizer is None or rate is None or optimizer.kind != "SGD" or len(state.sites) > 1 or not points:
+            return
+        grows = len(points) >= 10 and recent_level(points) > self.risen * abs(start_level(points))
+        if not grows and len(points) == len(state.losses.points):
             return
         for site, graph in self._graphs.items():
             node, count = self._summed(graph, self._sizes.get(site, 0))
@@ -183,24 +178,16 @@ class LossSummedOverBatch(Check):
                     evidence={"summed": float(count), "lr": rate, "lr_for_mean": rate * count, "loss": graph.loss},
                 )
 
-    def _diverged(self, state: RunState) -> bool:
-        points = state.losses.finite()
-        if len(state.sites) > 1 or not points:
-            return False
-        if len(points) < len(state.losses.points):
-            return True
-        return len(points) >= 10 and recent_level(points) > self.risen * abs(start_level(points))
-
     def _summed(self, graph: LossGraph, size: int) -> tuple[GraphNode | None, int]:
         """The sum that the loss is, and over how many numbers it goes."""
         node = graph.nodes[0] if graph.nodes else None
         for _ in graph.nodes:
             if node is None or op_of(node) not in SHAPE_ONLY:
                 break
-            node = next(operands(graph, node), None)
+            node = first_operand(graph, node)
         if node is None:
             return None, 0
-        below = next(operands(graph, node), None)
+        below = first_operand(graph, node)
         if op_of(node) in _LOSSES and node.saved.get("reduction") == "sum" and below is not None:
             count = size or below.shape[0]
         elif op_of(node) == "Sum" and not node.shape and below is not None and op_of(below) not in ("Stack", "Cat"):

@@ -7,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check, RunState
-from torch_debugger.records import Edit, Finding, KeptGraphs
+from torch_debugger.checks.call_edits import edit_line
+from torch_debugger.records import Finding, KeptGraphs
 
 
 @dataclass
@@ -16,7 +17,7 @@ class _Variable:
     reported: bool = False
 
 
-_HELD = {"container": "tensors with a graph", "sum": "additions in its graph", "chain": "steps in its graph"}
+_KEPT = {"container": "tensors with a graph", "sum": "additions in its graph", "chain": "steps in its graph"}
 
 
 class MemoryGrows(Check):
@@ -78,26 +79,21 @@ class MemoryGrows(Check):
             return False
         if now.form == "container":
             return now.since == before.since and grown >= self.smallest_growth * steps
-        return grown > 0 and grown % steps == 0 and grown // steps == self._rate(looks, grown // steps)
-
-    def _rate(self, looks: list[KeptGraphs], otherwise: int) -> int:
-        """Additions a step so far: a sum over the parts of one step has no such rate."""
-        if len(looks) < 2:
-            return otherwise
-        return (looks[-1].count - looks[0].count) // (looks[-1].step - looks[0].step)
+        if grown <= 0 or grown % steps:
+            return False
+        # As many additions a step as so far: a sum over the parts of one step has no such rate.
+        return len(looks) < 2 or grown // steps == (before.count - looks[0].count) // (before.step - looks[0].step)
 
     def _is_certain(self, looks: list[KeptGraphs]) -> bool:
         return len(looks) >= self.looks_needed and looks[-1].step - looks[0].step >= self.steps_apart
 
     def _judge(self, looks: list[KeptGraphs]) -> Finding:
         first, last = looks[0], looks[-1]
-        held = _HELD[last.form]
         after, fix = _remedy(last)
-        file, line = last.place.file, last.place.line
         return self.finding(
             severity="warning",
             confidence=0.95,
-            message=f"`{last.name}` keeps the autograd graphs of past steps: {first.count} {held} at step "
+            message=f"`{last.name}` keeps the autograd graphs of past steps: {first.count} {_KEPT[last.form]} at step "
             f"{first.step}, {last.count} at step {last.step}, so memory grows with every step.",
             why="A tensor that comes out of a model remembers how it was computed. As long as a variable holds "
             "it, nothing of that memory is given back.",
@@ -110,7 +106,7 @@ class MemoryGrows(Check):
                 "kept_before": float(first.count),
                 "steps_between": float(last.step - first.step),
             },
-            edit=Edit(file, line, last.place.code or "", after) if file and line and after else None,
+            edit=edit_line(last.place, after),
         )
 
 
@@ -118,8 +114,13 @@ def _remedy(last: KeptGraphs) -> tuple[str | None, str]:
     """The line as it should read, and the same in words."""
     end = ".item()" if last.scalar else ".detach()"
     code = last.place.code or ""
-    if last.form == "chain":
-        return _cut(last, code)
+    if last.form == "chain":  # behind the equals sign, the variable's last value without its graph
+        before, sign, value = code.partition("=")
+        own = rf"(?<![\w.]){re.escape(last.name)}(?![\w.(\[]| is )"
+        if sign and "\n" not in code and len(re.findall(own, value)) == 1:
+            after = before + sign + re.sub(own, f"{last.name}.detach()", value)
+            return after, f"Write `{after}`: it goes on with the value, without the graph of the steps before."
+        return None, f"Go on with `{last.name}.detach()`: the value, without the graph of the steps before."
     if re.fullmatch(r"[\w.]+", last.added) and "\n" not in code:
         parts = list(re.finditer(rf"(?<![\w.]){re.escape(last.added)}(?![\w.(\[])", code))
         if parts:
@@ -128,13 +129,3 @@ def _remedy(last: KeptGraphs) -> tuple[str | None, str]:
             return after, f"Write `{after}`: it adds the {kept} without the graph."
     what = f"`{last.added}`" if last.added else f"what is added to `{last.name}`"
     return None, f"Add {what} without its graph: put `{end}` behind each tensor that goes into `{last.name}`."
-
-
-def _cut(last: KeptGraphs, code: str) -> tuple[str | None, str]:
-    """Behind the equals sign, the variable's last value without its graph."""
-    before, sign, value = code.partition("=")
-    own = rf"(?<![\w.]){re.escape(last.name)}(?![\w.(\[]| is )"
-    if sign and "\n" not in code and len(re.findall(own, value)) == 1:
-        after = before + sign + re.sub(own, f"{last.name}.detach()", value)
-        return after, f"Write `{after}`: it goes on with the value, without the graph of the steps before."
-    return None, f"Go on with `{last.name}.detach()`: the value, without the graph of the steps before."

@@ -63,9 +63,9 @@ class OverfitsTrainingData(Check):
         if len(state.sites) > 1:
             return
         for tag, points in self._curves.items():
-            if self._is_rising(points):
-                best = min(points, key=lambda point: point[1])
-                finding = self._judge(tag, best, points, state) if self._last_load < best[0] else None
+            best = min(points, key=lambda point: point[1])
+            if self._is_rising(points) and self._last_load < best[0]:
+                finding = self._judge(tag, best, points, state)
                 if finding is not None:
                     yield finding
                     return
@@ -90,6 +90,11 @@ class OverfitsTrainingData(Check):
             return None
         optimizer = next(iter(state.optimizers.values()), None)
         name = tag.split("/", 1)[1]
+        advice = f"Stop at step {best[0]}, or keep a copy of the weights whenever the validation loss is a new best."
+        if optimizer is not None:
+            decay = max((group.get("weight_decay", 0.0) for group in optimizer.groups), default=0.0)
+            stronger = f"a `weight_decay` above {decay:g}" if decay else "a `weight_decay` (1e-2 with AdamW)"
+            advice += f" Against it help more data or augmentation, dropout, and {stronger} for `{optimizer.name}`."
         return self.finding(
             severity="warning",
             confidence=0.85,
@@ -97,7 +102,7 @@ class OverfitsTrainingData(Check):
             f"{last:.3g} now, while the training loss fell from {then:.3g} to {now:.3g}.",
             why="From there on the model learns the single samples of the training data by heart, and what it "
             "learns does not hold for others.",
-            fix=_fix(best[0], optimizer),
+            fix=advice,
             where=optimizer.place if optimizer else Place(),
             steps=(best[0], state.step),
             evidence={
@@ -117,13 +122,8 @@ def _level(state: RunState, step: int) -> float:
     return statistics.median(before) if before else 0.0
 
 
-def _fix(step: int, optimizer: OptimizerFact | None) -> str:
-    advice = f"Stop at step {step}, or keep a copy of the weights whenever the validation loss is a new best."
-    if optimizer is None:
-        return advice
-    decay = max((group.get("weight_decay", 0.0) for group in optimizer.groups), default=0.0)
-    stronger = f"a `weight_decay` above {decay:g}" if decay else "a `weight_decay` (1e-2 with AdamW)"
-    return f"{advice} Against it help more data or augmentation, dropout, and {stronger} for `{optimizer.name}`."
+# Decay that is applied beside the update (decoupled) competes with steps of about the learning rate.
+_DECOUPLED = ("AdamW", "NAdamW", "Lion")
 
 
 @dataclass
@@ -169,8 +169,6 @@ class WeightDecayOverwhelming(Check):
     shrunk = 0.95
     # Of the loss, gone; a model that answers the same to all inputs can be a little better than a new one.
     not_learned = 0.25
-    # Decay that is applied beside the update (decoupled) competes with steps of about the learning rate.
-    decoupled = ("AdamW", "NAdamW", "Lion")
 
     def __init__(self) -> None:
         self._seen: dict[str, _Looks] = {}
@@ -188,7 +186,7 @@ class WeightDecayOverwhelming(Check):
         gradients, weights, elements = (record.column(key) for key in ("grad_norm", "weight_norm", "elements"))
         pulls = []
         for name, gradient, weight, count in zip(names, gradients, weights, elements, strict=True):
-            push = math.sqrt(count) if kind in self.decoupled else gradient
+            push = math.sqrt(count) if kind in _DECOUPLED else gradient
             if "bias" not in name.rpartition(".")[2] and push > 0:  # a recurrent layer has bias_ih_l0
                 pulls.append(decay * weight / push)
         norm = math.sqrt(sum(weight * weight for weight in weights))
@@ -210,13 +208,14 @@ class WeightDecayOverwhelming(Check):
             if outweighed and shrunk and fallen is not None and fallen < self.not_learned:
                 decay = _decay(optimizer) or 0.0
                 pull = sorted(seen.pulls)[len(seen.pulls) // 2]
-                usual = 0.01 if optimizer.kind in self.decoupled else 1e-4
+                fell = f"fell by only {100 * fallen:.0f} %" if fallen > 0.01 else "did not fall"
+                usual = 0.01 if optimizer.kind in _DECOUPLED else 1e-4
                 yield self.finding(
                     severity="error",
                     confidence=0.9,
                     message=f"`weight_decay={decay:g}` of `{optimizer.name}`{at_line(optimizer.place)} outweighs the "
                     f"gradients {pull:.2g} times: the weights shrank from norm {seen.first_norm:.3g} to "
-                    f"{seen.last_norm:.3g} by step {seen.last_step}, and the loss {_words(fallen)}.",
+                    f"{seen.last_norm:.3g} by step {seen.last_step}, and the loss {fell}.",
                     why="Decay pulls every weight to zero at each step. Where it pulls harder than the gradients push, "
                     "nothing that is learned stays.",
                     fix=f"Lower `weight_decay` of `{optimizer.name}`{at_line(optimizer.place)} from {decay:g} to "
@@ -237,10 +236,6 @@ def _decay(optimizer: OptimizerFact | None) -> float | None:
     """The one weight decay, beside groups that have none; None where groups differ otherwise."""
     decays = {group.get("weight_decay", 0.0) for group in optimizer.groups} if optimizer else set()
     return decays.pop() if len(decays := decays - {0.0}) == 1 else None
-
-
-def _words(fallen: float) -> str:
-    return f"fell by only {100 * fallen:.0f} %" if fallen > 0.01 else "did not fall"
 
 
 class WeightDecayOnNorms(Check):
@@ -264,20 +259,21 @@ class WeightDecayOnNorms(Check):
     title = "strong weight decay on normalisation layers and biases"
     reads = (OptimizerFact,)
 
-    decoupled = ("AdamW", "NAdamW", "Lion")
     # The values from which on recipes leave norms and biases out.
     strong_decoupled = 0.05
     strong = 0.01
     # What decay alone takes off a weight over the run: learning rate x decay x steps.
     least_pull = 0.01
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        return ()
+    def see(self, record: Record, state: RunState) -> None:
+        """Only the end shows how many steps decay has had."""
 
     def finish(self, state: RunState) -> Iterable[Finding]:
+        normed = {f"{module.path}.weight" for module in state.modules if "Norm" in module.kind and module.parameters}
         for optimizer in state.optimizers.values():
-            decay, norms = only_decay(optimizer) or 0.0, _norms(optimizer, state)
-            strong = self.strong_decoupled if optimizer.kind in self.decoupled else self.strong
+            norms = [name for name in optimizer.parameters if name in normed]
+            decay = only_decay(optimizer) or 0.0
+            strong = self.strong_decoupled if optimizer.kind in _DECOUPLED else self.strong
             pull = decay * (highest_rate(optimizer) or 0.0) * state.step
             if norms and decay >= strong and pull >= self.least_pull:
                 biases = sum(name.endswith(".bias") for name in optimizer.parameters)
@@ -296,10 +292,3 @@ class WeightDecayOnNorms(Check):
                     steps=(optimizer.step, max(optimizer.step, state.step)),
                     evidence={"weight_decay": decay, "norms": float(len(norms)), "biases": float(biases)},
                 )
-
-
-def _norms(optimizer: OptimizerFact, state: RunState) -> list[str]:
-    """The weights of normalisation layers that the optimizer holds."""
-    modules = [module for model in state.models.values() for module in model.modules]
-    weights = {f"{module.path}.weight" for module in modules if "Norm" in module.kind and module.parameters}
-    return [name for name in optimizer.parameters if name in weights]

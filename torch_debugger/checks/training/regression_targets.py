@@ -8,7 +8,9 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check, RunState, at_line, op_of
 from torch_debugger.checks.loss_graph import BY_HAND, origin, output_activation, prediction_in
 from torch_debugger.checks.trends import fallen_share
-from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Record, Spread
+from torch_debugger.records import Comparison, Finding, LossGraph, Record
+
+_LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", *BY_HAND)
 
 
 class RegressionTargetScale(Check):
@@ -44,7 +46,7 @@ class RegressionTargetScale(Check):
         self._looks: dict[str, tuple[Comparison, Comparison]] = {}  # site -> the first and the last
 
     def see(self, record: Comparison, state: RunState) -> None:
-        if record.op in ("MseLoss", "SmoothL1Loss", "HuberLoss", *BY_HAND):
+        if record.op in _LOSSES:
             first, _ = self._looks.get(record.site, (record, record))
             self._looks[record.site] = (first, record)
 
@@ -53,9 +55,11 @@ class RegressionTargetScale(Check):
         if fallen is None or fallen > self.fallen or len(self._looks) != 1 or len(state.sites) > 1:
             return
         for first, last in self._looks.values():
-            far = self._is_far(first) and self._is_far(last)
-            if far and (last.step >= self.steps_needed or self._tells_by_loss(last, state)):
-                target, output = last.target, last.prediction
+            target, output = last.target, last.prediction
+            # Where the mean is most of the error, a loss that stays says that the outputs are not even there.
+            enough = len(state.losses.points) >= self.losses_needed and last.op in ("MseLoss", *BY_HAND)
+            by_loss = enough and abs(target.mean) > 2 * target.std
+            if self._is_far(first) and self._is_far(last) and (last.step >= self.steps_needed or by_loss):
                 yield self.finding(
                     severity="warning",
                     confidence=0.88,
@@ -64,8 +68,8 @@ class RegressionTargetScale(Check):
                     f"{state.step} steps the loss lost {fallen:.0%}.",
                     why="A network starts with outputs near zero, and each step moves them by about the learning rate. "
                     "To get to numbers this large takes very long, and all that time only the bias learns.",
-                    fix=f"Train on `(target - {target.mean:.4g}) / {_scale(target):.4g}` (mean and std of the training "
-                    "set), and turn predictions back with the same two numbers.",
+                    fix=f"Train on `(target - {target.mean:.4g}) / {target.std or abs(target.mean):.4g}` (mean and std "
+                    "of the training set), and turn predictions back with the same two numbers.",
                     where=last.made,
                     steps=(first.step, max(last.step, state.step)),
                     evidence={
@@ -77,25 +81,11 @@ class RegressionTargetScale(Check):
                     },
                 )
 
-    def _tells_by_loss(self, last: Comparison, state: RunState) -> bool:
-        """Where the mean is most of the error, a loss that stays says that the outputs are not even there."""
-        enough = len(state.losses.points) >= self.losses_needed
-        return enough and last.op in ("MseLoss", *BY_HAND) and abs(last.target.mean) > 2 * last.target.std
-
     def _is_far(self, look: Comparison) -> bool:
-        size = _size(look.target)
-        return size > self.large and _size(look.prediction) < self.reached * size
+        target, output = math.hypot(look.target.mean, look.target.std), look.prediction
+        return target > self.large and math.hypot(output.mean, output.std) < self.reached * target
 
 
-def _size(side: Spread) -> float:
-    return math.hypot(side.mean, side.std)
-
-
-def _scale(target: Spread) -> float:
-    return target.std or abs(target.mean)
-
-
-_LOSSES = ("MseLoss", "SmoothL1Loss", "HuberLoss", *BY_HAND)
 _RANGES = {"Sigmoid": (0.0, 1.0), "Softmax": (0.0, 1.0), "Tanh": (-1.0, 1.0)}
 
 
@@ -145,23 +135,22 @@ class TargetsOutOfReach(Check):
 
     def _judge_site(self, site: str, state: RunState) -> Iterable[Finding]:
         graph, looks = self._graphs.get(site), self._looks[site]
-        squashed = _squashed(graph) if graph is not None else None
-        if graph is None or squashed is None or len(looks) < self.looks:
+        if graph is None or len(looks) < self.looks:
             return
-        outside = [self._outside(look, *_RANGES[op_of(squashed)]) for look in looks]
-        if min(outside) >= self.smallest_share:
-            yield self._judge(graph, squashed, looks[0], outside[0], state)
-
-    def _outside(self, look: Comparison, low: float, high: float) -> float:
-        """The share of targets that cannot be reached; 0 where they only just leave the range."""
-        below = look.below_minus_one if low < 0 else look.below_zero
-        share = below if look.target.lowest < low - self.margin else 0.0
-        return share + (look.above_one if look.target.highest > high + self.margin else 0.0)
-
-    def _judge(self, graph: LossGraph, node: GraphNode, look: Comparison, outside: float, state: RunState) -> Finding:
-        activation = output_activation(graph, node, state)
-        low, high = _RANGES[op_of(node)]
-        return self.finding(
+        compared = (origin(graph, prediction_in(graph, node)) for node in graph.nodes if op_of(node) in _LOSSES)
+        squashed = next((node for node in compared if node is not None and op_of(node) in _RANGES), None)
+        if squashed is None:
+            return
+        low, high = _RANGES[op_of(squashed)]
+        shares = []  # of targets that cannot be reached; 0 where they only just leave the range
+        for look in looks:
+            below = look.below_minus_one if low < 0 else look.below_zero
+            share = below if look.target.lowest < low - self.margin else 0.0
+            shares.append(share + (look.above_one if look.target.highest > high + self.margin else 0.0))
+        if min(shares) < self.smallest_share:
+            return
+        activation, look, outside = output_activation(graph, squashed, state), looks[0], shares[0]
+        yield self.finding(
             severity="error",
             confidence=0.94,
             message=f"The output of {activation.words} lies between {low:g} and {high:g}, but {outside:.0%} of the "
@@ -180,13 +169,3 @@ class TargetsOutOfReach(Check):
             },
             edit=activation.removal,
         )
-
-
-def _squashed(graph: LossGraph) -> GraphNode | None:
-    for node in graph.nodes:
-        if op_of(node) in _LOSSES:
-            prediction = prediction_in(graph, node)
-            made_by = origin(graph, prediction) if prediction is not None else None
-            if made_by is not None and op_of(made_by) in _RANGES:
-                return made_by
-    return None

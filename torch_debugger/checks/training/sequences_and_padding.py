@@ -2,17 +2,35 @@
 
 from __future__ import annotations
 
+import abc
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState, at_line, nodes_with, op_of
 from torch_debugger.checks.call_edits import replace_in_line
 from torch_debugger.checks.loss_graph import call_of, line_of
-from torch_debugger.records import ClassTargets, Edit, Finding, LossGraph, PaddedState, Place, Record, TokenTargets
+from torch_debugger.records import ClassTargets, Finding, LossGraph, PaddedState, Record, TokenTargets
 
 _CONSTRUCTORS = ("CrossEntropyLoss()", "NLLLoss()")
 
 
-class PaddingCountedInLoss(Check):
+_LIKELIHOODS = ("NllLoss", "NllLoss2D")
+
+
+class _TargetsCheck(Check):
+    """Judges the tokens that a loss was given as targets, site by site, and again at the end."""
+
+    def __init__(self) -> None:
+        self._graphs: dict[str, LossGraph] = {}
+        self._looks: dict[str, list[TokenTargets]] = {}
+
+    @abc.abstractmethod
+    def judge(self, site: str, state: RunState) -> Iterable[Finding]: ...
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        return [finding for site in self._looks for finding in self.judge(site, state)]
+
+
+class PaddingCountedInLoss(_TargetsCheck):
     """The loss of a sequence model counts the padding behind the sequences like words.
 
     Symptom:
@@ -45,9 +63,8 @@ class PaddingCountedInLoss(Check):
     looks = 2
 
     def __init__(self) -> None:
-        self._graphs: dict[str, LossGraph] = {}
+        super().__init__()
         self._reductions: dict[str, str] = {}
-        self._looks: dict[str, list[TokenTargets]] = {}
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, LossGraph):
@@ -58,11 +75,8 @@ class PaddingCountedInLoss(Check):
             looks = self._looks.setdefault(record.site, [])
             if not looks or looks[0].last == record.last:
                 looks.append(record)
-                return self._judge_site(record.site, state)
+                return self.judge(record.site, state)
         return ()
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        return [finding for site in self._looks for finding in self._judge_site(site, state)]
 
     def _is_padded(self, rows: TokenTargets) -> bool:
         share = self.share_known if rows.padding == rows.last else self.share_guessed
@@ -70,12 +84,14 @@ class PaddingCountedInLoss(Check):
         ragged = rows.longest - rows.shortest >= self.ragged and rows.shortest < rows.length
         return tails and ragged and rows.last != rows.ignore_index and rows.weight > 0
 
-    def _judge_site(self, site: str, state: RunState) -> Iterable[Finding]:
-        looks = self._looks[site]
+    def judge(self, site: str, state: RunState) -> Iterable[Finding]:
+        looks, graph = self._looks[site], self._graphs.get(site)
         if len(looks) >= self.looks and self._reductions.get(site) in ("mean", "sum"):
             rows = looks[0]
             known = rows.padding == rows.last
-            where = self._where(site) or rows.made
+            node = next((node for node in graph.nodes if op_of(node) in _LIKELIHOODS), None) if graph else None
+            where = (line_of(graph, node) if graph and node else None) or rows.made
+            made = next((text for text in _CONSTRUCTORS if (where.code or "").count(text) == 1), None)
             named = f", padding_idx={rows.padding} of the embedding" if known else ""
             yield self.finding(
                 severity="error" if known else "warning",
@@ -94,26 +110,31 @@ class PaddingCountedInLoss(Check):
                     "shortest": float(rows.shortest),
                     "longest": float(rows.longest),
                 },
-                edit=_edit(where, rows.last),
+                edit=replace_in_line(where, made, f"{made[:-1]}ignore_index={rows.last})") if made else None,
             )
 
-    def _where(self, site: str) -> Place | None:
-        graph = self._graphs.get(site)
-        nodes = [node for node in graph.nodes if op_of(node) in ("NllLoss", "NllLoss2D")] if graph else []
-        return line_of(graph, nodes[0]) if graph and nodes else None
+
+_COPIED = (
+    "The answer stands in the input. Copying it brings the loss to zero, and nothing is learned about "
+    "which token comes next.",
+    "Shift them once: in the data, `inputs, targets = tokens[:, :-1], tokens[:, 1:]`; or in the loss, "
+    "`scores[:, :-1]` with `targets[:, 1:]`.",
+)
+# What the targets are, by places from the input; what that means, why it is wrong, and what to do.
+_OFFSETS = {
+    -1: ("the token before the one", "inputs and targets are shifted the wrong way", *_COPIED),
+    0: ("the very token", "the model has only to copy", *_COPIED),
+    2: (
+        "two places on from the token",
+        "the targets are shifted twice",
+        "The data and the model each shift by one. The model learns the token after the next, and text "
+        "that is made with it one token at a time does not hold together.",
+        "Shift once: take `[:, 1:]` away either in the data or in the loss.",
+    ),
+}
 
 
-def _edit(where: Place, token: int) -> Edit | None:
-    for text in _CONSTRUCTORS:
-        if (where.code or "").count(text) == 1:
-            return replace_in_line(where, text, f"{text[:-1]}ignore_index={token})")
-    return None
-
-
-_LIKELIHOODS = ("NllLoss", "NllLoss2D")
-
-
-class TargetShifted(Check):
+class TargetShifted(_TargetsCheck):
     """The targets of a sequence model are the tokens it was just given, or those after the next.
 
     Symptom:
@@ -138,10 +159,6 @@ class TargetShifted(Check):
     # Batches in which all targets fit.
     looks = 2
 
-    def __init__(self) -> None:
-        self._graphs: dict[str, LossGraph] = {}
-        self._looks: dict[str, list[TokenTargets]] = {}
-
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, LossGraph):
             self._graphs.setdefault(record.site, record)
@@ -149,12 +166,9 @@ class TargetShifted(Check):
             self._looks.setdefault(record.site, []).append(record)
         else:
             return ()
-        return self._judge_site(record.site, state)
+        return self.judge(record.site, state)
 
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        return [finding for site in self._looks for finding in self._judge_site(site, state)]
-
-    def _judge_site(self, site: str, state: RunState) -> Iterable[Finding]:
+    def judge(self, site: str, state: RunState) -> Iterable[Finding]:
         graph, looks = self._graphs.get(site), self._looks.get(site, [])
         if graph is None or len(looks) < self.looks:
             return
@@ -162,53 +176,21 @@ class TargetShifted(Check):
         if len(losses) != 1 or len(offsets) != 1:
             return
         offset = offsets.pop()
-        if offset in (-1, 0, 2):
+        if offset in _OFFSETS:
+            relation, meaning, why, fix = _OFFSETS[offset]
             rows = looks[0]
             where = call_of(graph, losses[0])
             yield self.finding(
                 severity="error",
                 confidence=0.93,
-                message=f"Every target of the loss{at_line(where)} is {_relation(offset)} that `{rows.embedding}` "
-                f"read, in batches of {rows.rows} x {rows.length} tokens: {_meaning(offset)}.",
-                why=_why(offset),
-                fix=_fix(offset),
+                message=f"Every target of the loss{at_line(where)} is {relation} that `{rows.embedding}` "
+                f"read, in batches of {rows.rows} x {rows.length} tokens: {meaning}.",
+                why=why,
+                fix=fix,
                 where=where,
                 steps=(rows.step, max(rows.step, state.step)),
                 evidence={"offset": float(offset), "rows": float(rows.rows), "length": float(rows.length)},
             )
-
-
-def _relation(offset: int) -> str:
-    if offset == 0:
-        return "the very token"
-    return "the token before the one" if offset < 0 else "two places on from the token"
-
-
-def _meaning(offset: int) -> str:
-    if offset == 2:
-        return "the targets are shifted twice"
-    return "the model has only to copy" if offset == 0 else "inputs and targets are shifted the wrong way"
-
-
-def _why(offset: int) -> str:
-    if offset == 2:
-        return (
-            "The data and the model each shift by one. The model learns the token after the next, and text "
-            "that is made with it one token at a time does not hold together."
-        )
-    return (
-        "The answer stands in the input. Copying it brings the loss to zero, and nothing is learned about "
-        "which token comes next."
-    )
-
-
-def _fix(offset: int) -> str:
-    if offset == 2:
-        return "Shift once: take `[:, 1:]` away either in the data or in the loss."
-    return (
-        "Shift them once: in the data, `inputs, targets = tokens[:, :-1], tokens[:, 1:]`; or in the loss, "
-        "`scores[:, :-1]` with `targets[:, 1:]`."
-    )
 
 
 class LastStateOfPaddedSequence(Check):
@@ -255,10 +237,10 @@ class LastStateOfPaddedSequence(Check):
         if not self._is_padded(record):
             return ()
         self._looks.setdefault(record.layer, []).append(record)
-        return self._tell(record.layer, state)
+        return self._judge(record.layer, state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        return [finding for layer in self._looks for finding in self._tell(layer, state)]
+        return [finding for layer in self._looks for finding in self._judge(layer, state)]
 
     def _is_padded(self, look: PaddedState) -> bool:
         tails = look.filled and look.ended >= self.rows_ended and look.in_tails >= self.share
@@ -266,18 +248,15 @@ class LastStateOfPaddedSequence(Check):
         begins = look.shortest < look.length if look.tokens else look.shortest == 0
         return tails and begins and look.elsewhere <= most and look.longest - look.shortest >= self.ragged
 
-    def _tell(self, layer: str, state: RunState) -> list[Finding]:
+    def _judge(self, layer: str, state: RunState) -> Iterable[Finding]:
         looks = self._looks[layer]
         if len(looks) < max(self.looks_needed, self.most_looks * self._all[layer]):
-            return []
-        return [self._judge(looks, state)]
-
-    def _judge(self, looks: list[PaddedState], state: RunState) -> Finding:
+            return
         first, last = looks[0], looks[-1]
         ended = sum(look.ended for look in looks) / len(looks)
         padding = sum(look.in_tails for look in looks) / len(looks)
         what = "the last step of its output" if first.used == "last step" else "its final state"
-        return self.finding(
+        yield self.finding(
             severity="warning",
             confidence=0.9,
             message=f"Of `{first.layer}` ({first.kind}) only {what} is used, and {ended:.0%} of its sequences end "

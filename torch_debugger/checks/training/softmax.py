@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import abc
 import math
 from collections.abc import Iterable
 
@@ -11,6 +12,7 @@ from torch_debugger.checks.loss_graph import (
     LossGraphCheck,
     dim_of,
     fed_by,
+    first_operand,
     line_of,
     operands,
     origin,
@@ -46,38 +48,85 @@ class SoftmaxBeforeCrossEntropy(LossGraphCheck):
             return None
         extra = output_activation(graph, softmax, state)
         classes = softmax.shape[dim_of(softmax)] if softmax.shape else 0
-        loss = at_line(graph.place)
+        # The loss of a sure and right model: scores 1 for its class, 0 for the others.
+        floor = math.log(math.e + max(0, classes - 1)) - 1.0
         return self.finding(
             severity="error",
             confidence=0.97,
-            message=f"The loss behind backward(){loss} applies log-softmax to the output of {extra.words}: "
-            "the scores go through softmax twice.",
+            message=f"The loss behind backward(){at_line(graph.place)} applies log-softmax to the output of "
+            f"{extra.words}: the scores go through softmax twice.",
             why="Cross-entropy contains a softmax of its own. Given probabilities between 0 and 1 it sees "
             f"scores that hardly differ: the gradients are small, and with {classes} classes the "
-            f"cross-entropy cannot fall below {_floor(classes):.2f}.",
-            fix=(f"Remove {extra.words} and pass the raw scores to the loss; take softmax only to show probabilities."),
+            f"cross-entropy cannot fall below {floor:.2f}.",
+            fix=f"Remove {extra.words} and pass the raw scores to the loss; take softmax only to show probabilities.",
             where=extra.where,
             steps=(graph.step, max(graph.step, state.step)),
             evidence={
                 "chain": "LogSoftmax <- Softmax",
                 "shape": str(tuple(softmax.shape)),
                 "classes": float(classes),
-                "lowest_loss": _floor(classes),
+                "lowest_loss": floor,
                 "loss": graph.loss,
             },
             edit=extra.removal,
         )
 
 
-def _floor(classes: int) -> float:
-    """The loss of a sure and right model: scores 1 for its class, 0 for the others."""
-    return math.log(math.e + max(0, classes - 1)) - 1.0
-
-
 _LOSSES = ("NllLoss", "NllLoss2D")
 
 
-class SoftmaxWrongDim(LossGraphCheck):
+class _SoftmaxCheck(LossGraphCheck):
+    """Judges the softmax of a loss by its graph, and one in the model by the sum that its weights are used in."""
+
+    reads = (LossGraph, WeightedSum)
+
+    looks_needed = 1
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._weights: dict[tuple[int, str], list[WeightedSum]] = {}  # (dim, line) -> the first looks at its softmax
+
+    @abc.abstractmethod
+    def fault_of(self, look: WeightedSum, state: RunState) -> tuple[str, str, Place] | None:
+        """Message, why and where, if something is wrong; the fix is the same for all."""
+
+    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
+        if not isinstance(record, WeightedSum):
+            yield from super().see(record, state)
+        elif self.fault_of(record, state) is not None:
+            looks = self._weights.setdefault((record.dim, at_line(record.place)), [])
+            if len(looks) < self.looks_needed:
+                looks.append(record)
+                if len(looks) == self.looks_needed:
+                    yield from self._judge_weights(looks[0], state)
+
+    def finish(self, state: RunState) -> Iterable[Finding]:
+        yield from super().finish(state)
+        for looks in self._weights.values():
+            if len(looks) == self.looks_needed:
+                yield from self._judge_weights(looks[0], state)
+
+    def _judge_weights(self, look: WeightedSum, state: RunState) -> Iterable[Finding]:
+        if (fault := self.fault_of(look, state)) is not None:
+            message, why, where = fault
+            wanted = _summed_dim(look)
+            yield self.finding(
+                severity="error",
+                confidence=0.93,
+                message=message,
+                why=why,
+                fix=f"Write `dim={wanted}` in place of `dim={look.dim}` in the softmax{at_line(look.place)}.",
+                where=where,
+                steps=(look.step, max(look.step, state.step)),
+                evidence={"shape": str(look.shape), "dim": float(look.dim), "summed_dim": float(wanted)},
+            )
+
+
+def _summed_dim(look: WeightedSum) -> int:
+    return max(look.summed, key=lambda dim: look.shape[dim])
+
+
+class SoftmaxWrongDim(_SoftmaxCheck):
     """The softmax in front of the loss runs over another dimension than the classes.
 
     Symptom:
@@ -99,41 +148,18 @@ class SoftmaxWrongDim(LossGraphCheck):
     name = "softmax-wrong-dim"
     title = "softmax runs over the batch, not over the classes"
     explains = ("loss-not-finite", "nll-on-raw-logits")
-    reads = (LossGraph, WeightedSum)
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._weights: dict[tuple[int, str], WeightedSum] = {}  # (dim, line) -> where it was first seen
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if not isinstance(record, WeightedSum):
-            yield from super().see(record, state)
-        elif (over := _wrongly_over(record)) and self._is_new(record):
-            yield self._judge_weights(record, over, state)
-
-    def _is_new(self, look: WeightedSum) -> bool:
-        key = (look.dim, at_line(look.place))
-        return self._weights.setdefault(key, look) is look
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        yield from super().finish(state)
-        for look in self._weights.values():
-            yield self._judge_weights(look, _wrongly_over(look), state)
-
-    def _judge_weights(self, look: WeightedSum, over: str, state: RunState) -> Finding:
-        wanted = max(look.summed, key=lambda dim: look.shape[dim])
-        where = look.place if look.place.file else _forward(state)
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=f"The weights of the softmax{at_line(look.place)} add up to 1 over {over} (dim={look.dim}) of "
-            f"{look.shape}, but the values they weigh are added up over dim={wanted}.",
-            why=f"The weights of one sum compete with those of other sums, not with each other: how much they "
+    def fault_of(self, look: WeightedSum, state: RunState) -> tuple[str, str, Place] | None:
+        over = _wrongly_over(look)
+        if not over:
+            return None
+        forward = next((model.forward for model in state.models.values() if model.forward.file), Place())
+        return (
+            f"The weights of the softmax{at_line(look.place)} add up to 1 over {over} (dim={look.dim}) of "
+            f"{look.shape}, but the values they weigh are added up over dim={_summed_dim(look)}.",
+            "The weights of one sum compete with those of other sums, not with each other: how much they "
             f"add up to is left to chance, and what one sample gets depends on {over}.",
-            fix=f"Write `dim={wanted}` in place of `dim={look.dim}` in the softmax{at_line(look.place)}.",
-            where=where,
-            steps=(look.step, max(look.step, state.step)),
-            evidence={"shape": str(look.shape), "dim": float(look.dim), "summed_dim": float(wanted)},
+            look.place if look.place.file else forward,
         )
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
@@ -172,23 +198,18 @@ def _wrongly_over(look: WeightedSum) -> str:
     return "the batch" if dim == 0 and look.samples_first and not square else ""
 
 
-def _forward(state: RunState) -> Place:
-    return next((model.forward for model in state.models.values() if model.forward.file), Place())
-
-
 def _mismatch(graph: LossGraph) -> tuple[GraphNode, int] | None:
     """The softmax and the dimension that holds its classes, where these differ."""
     for node in nodes_with(graph, (*_LOSSES, "Gather", "Index", "LogSoftmax")):
-        scores = next(operands(graph, node), None)
-        if scores is None:
+        scores = first_operand(graph, node)
+        softmax = origin(graph, scores)
+        if softmax is not None and op_of(softmax) == "Log":
+            softmax = origin(graph, first_operand(graph, softmax))
+        if scores is None or softmax is None or op_of(softmax) not in ("LogSoftmax", "Softmax") or not softmax.shape:
             continue
-        source = origin(graph, scores)
-        if op_of(source) == "Log":
-            inner = next(operands(graph, source), None)
-            source = origin(graph, inner) if inner is not None else source
-        softmax = source if op_of(source) in ("LogSoftmax", "Softmax") and source.shape else None
-        wanted = _picked_along(graph, node, scores, softmax) if softmax is not None else None
-        if softmax is not None and wanted is not None and _differ(softmax, wanted):
+        wanted, dim = _picked_along(graph, node, scores, softmax), dim_of(softmax)
+        # A square of similarities may be read along both dimensions, as contrastive losses do.
+        if wanted is not None and dim != wanted and softmax.shape[dim] != softmax.shape[wanted]:
             return softmax, wanted
     return None
 
@@ -213,32 +234,17 @@ def _class_dim(graph: LossGraph, scores: GraphNode, softmax: GraphNode) -> int |
         return 1 if len(softmax.shape) > 1 else None
     if op_of(scores) in ("View", "UnsafeView", "ReshapeAlias") and len(scores.shape) == 2:
         flattened = scores.shape[1] == softmax.shape[-1] and len(softmax.shape) > 2
-        return len(softmax.shape) - 1 if flattened and _is_next(graph, scores, softmax) else None
+        # One view, and nothing that moves dimensions about.
+        return len(softmax.shape) - 1 if flattened and first_operand(graph, scores) is softmax else None
     return None
 
 
-def _is_next(graph: LossGraph, scores: GraphNode, softmax: GraphNode) -> bool:
-    """One view, and nothing that moves dimensions about."""
-    return next(operands(graph, scores), None) is softmax
-
-
-def _differ(softmax: GraphNode, wanted: int) -> bool:
-    """A square of similarities may be read along both dimensions, as contrastive losses do."""
-    dim = dim_of(softmax)
-    return dim != wanted and softmax.shape[dim] != softmax.shape[wanted]
-
-
 _TAKE_PROBABILITIES = (
-    "BinaryCrossEntropy",
-    "MseLoss",
-    "SmoothL1Loss",
-    "HuberLoss",
-    "Log",
-    "BinaryCrossEntropyWithLogits",
-)
+    "BinaryCrossEntropy", "MseLoss", "SmoothL1Loss", "HuberLoss", "Log", "BinaryCrossEntropyWithLogits",
+)  # fmt: skip
 
 
-class SoftmaxOverOneClass(LossGraphCheck):
+class SoftmaxOverOneClass(_SoftmaxCheck):
     """The model has one output, and a softmax over one number is always 1.
 
     Symptom:
@@ -260,44 +266,27 @@ class SoftmaxOverOneClass(LossGraphCheck):
 
     # A batch of one may meet a square of similarities that is 1 x 1.
     smallest_batch = 2
-    reads = (LossGraph, WeightedSum)
     looks_needed = 2
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._weights: dict[str, list[WeightedSum]] = {}  # line -> looks at its softmax
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if not isinstance(record, WeightedSum):
-            yield from super().see(record, state)
-        elif record.shape[record.dim] == 1 and any(record.shape[dim] > 1 for dim in record.summed):
-            looks = self._weights.setdefault(at_line(record.place), [])
-            looks.append(record)
-            if len(looks) == self.looks_needed:
-                yield self._judge_weights(looks[0], state)
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        yield from super().finish(state)
-        certain = [looks[0] for looks in self._weights.values() if len(looks) >= self.looks_needed]
-        yield from (self._judge_weights(look, state) for look in certain)
-
-    def _judge_weights(self, look: WeightedSum, state: RunState) -> Finding:
-        wanted = max(look.summed, key=lambda dim: look.shape[dim])
-        return self.finding(
-            severity="error",
-            confidence=0.93,
-            message=f"The softmax{at_line(look.place)} runs over dim={look.dim} of {look.shape}, which holds one "
-            f"number: every weight is 1, and the values they weigh are added up over dim={wanted}.",
-            why="A softmax divides by the sum over its dimension. Over one number that gives 1, so the scores "
+    def fault_of(self, look: WeightedSum, state: RunState) -> tuple[str, str, Place] | None:
+        if look.shape[look.dim] != 1 or all(look.shape[dim] <= 1 for dim in look.summed):
+            return None
+        return (
+            f"The softmax{at_line(look.place)} runs over dim={look.dim} of {look.shape}, which holds one "
+            f"number: every weight is 1, and the values they weigh are added up over dim={_summed_dim(look)}.",
+            "A softmax divides by the sum over its dimension. Over one number that gives 1, so the scores "
             "are never learned and the sum takes all its parts alike.",
-            fix=f"Write `dim={wanted}` in place of `dim={look.dim}` in the softmax{at_line(look.place)}.",
-            where=look.place,
-            steps=(look.step, max(look.step, state.step)),
-            evidence={"shape": str(look.shape), "dim": float(look.dim), "summed_dim": float(wanted)},
+            look.place,
         )
 
     def judge(self, graph: LossGraph, state: RunState) -> Finding | None:
-        softmax = self._over_one(graph)
+        # Log-softmaxes, and softmaxes that a loss takes as they are: attention is neither.
+        found = nodes_with(graph, ("LogSoftmax",))
+        for node in nodes_with(graph, _TAKE_PROBABILITIES) if "Softmax" in numbers_by_op(graph) else ():
+            sources = [origin(graph, operand) for operand in operands(graph, node)]
+            found += [source for source in sources if source is not None and op_of(source) == "Softmax"]
+        over_one = (node for node in found if node.shape and node.shape[dim_of(node)] == 1)
+        softmax = next((node for node in over_one if max(node.shape) >= self.smallest_batch), None)
         if softmax is None:
             return None
         where = _where(graph, softmax, state)
@@ -315,25 +304,10 @@ class SoftmaxOverOneClass(LossGraphCheck):
             evidence={"op": op_of(softmax), "shape": str(tuple(softmax.shape)), "loss": graph.loss},
         )
 
-    def _over_one(self, graph: LossGraph) -> GraphNode | None:
-        for node in _output_softmaxes(graph):
-            if node.shape and node.shape[dim_of(node)] == 1 and max(node.shape) >= self.smallest_batch:
-                return node
-        return None
-
-
-def _output_softmaxes(graph: LossGraph) -> list[GraphNode]:
-    """Log-softmaxes, and softmaxes that a loss takes as they are: attention is neither."""
-    found = nodes_with(graph, ("LogSoftmax",))
-    for node in nodes_with(graph, _TAKE_PROBABILITIES) if "Softmax" in numbers_by_op(graph) else ():
-        sources = [origin(graph, operand) for operand in operands(graph, node)]
-        found += [source for source in sources if op_of(source) == "Softmax"]
-    return found
-
 
 def _where(graph: LossGraph, softmax: GraphNode, state: RunState) -> Place:
     """The loss that takes log-softmax itself, or the softmax in the model."""
     if op_of(softmax) == "Softmax" or (softmax.place is not None and softmax.place.file):
         return output_activation(graph, softmax, state).where
-    losses = nodes_with(graph, ("NllLoss", "NllLoss2D"))
+    losses = nodes_with(graph, _LOSSES)
     return line_of(graph, losses[0]) if losses else (graph.made if graph.made.file else graph.place)

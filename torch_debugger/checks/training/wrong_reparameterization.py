@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 
-from torch_debugger.checks.base import Check, RunState, at_line
+from torch_debugger.checks.base import RunState, at_line
 from torch_debugger.checks.call_edits import edit_line, replace_in_line
 from torch_debugger.checks.models import (
     FORMULAS,
     RIGHT_USE,
+    SamplingCheck,
     is_divergence,
     right_reading,
     sampled_reading,
@@ -22,9 +22,7 @@ from torch_debugger.records import (
     Edit,
     Finding,
     LatentSampling,
-    NoiseLook,
     Place,
-    Record,
 )
 
 _STANDARD = {
@@ -33,10 +31,11 @@ _STANDARD = {
     "deviation": "std",
     "variance": "torch.sqrt(var)",
 }
+_LATENT_NOISE = "The noise of the latent variables"
 _NAMED_DEVIATION = re.compile(r"std|sigma|stdev|deviation|scale")
 
 
-class WrongReparameterization(Check):
+class WrongReparameterization(SamplingCheck):
     """A variational autoencoder samples from another distribution than the one that its KL term is of.
 
     Symptom:
@@ -57,43 +56,29 @@ class WrongReparameterization(Check):
     id = "TD582"
     name = "wrong-reparameterization"
     title = "a VAE samples from another distribution than its KL term assumes"
-    reads = (LatentSampling,)
     explains = ("posterior-collapse", "loss-not-finite", "overflow-ahead", "exploding-gradient")
 
-    looks_needed = 2
     # Of torch.rand: mean 0.5 and deviation 0.289. A normal sample of 64 without a number below 0: never.
     fewest_numbers = 64
 
-    def __init__(self) -> None:
-        self._looks: dict[str, list[LatentSampling]] = {}
-
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if isinstance(record, LatentSampling) and (fault := self._fault(record)):
-            looks = self._looks.setdefault(f"{fault} {record.source}", [])
-            looks.append(record)
-            if len(looks) >= self.looks_needed:
-                yield self._judge(fault, looks, state)
-
-    def finish(self, state: RunState) -> Iterable[Finding]:
-        return [self._judge(name.partition(" ")[0], looks, state) for name, looks in self._looks.items()]
-
-    def _fault(self, look: LatentSampling) -> str:
-        right, reading = is_divergence(look.agreement), sampled_reading(look)
+    def fault_in(self, look: LatentSampling) -> tuple[str, ...]:
+        right, reading, noise = is_divergence(look.agreement), sampled_reading(look), look.noise
         if look.order != SAMPLING_ORDERS[0]:
-            agrees = abs(look.mean_factor / look.agreement.first - 1) < 0.02 if right else False
-            return "order" if agrees else ""
-        if not right:
-            return "deviation" if reading is not None and wrong_use(reading) else ""
-        return "noise" if look.noise is not None and self._is_uniform(look.noise) else ""
+            fault = "order" if right and abs(look.mean_factor / look.agreement.first - 1) < 0.02 else ""
+        elif not right:
+            fault = "deviation" if reading is not None and wrong_use(reading) else ""
+        else:
+            inside = noise and noise.low >= 0.0 and noise.high <= 1.0 and noise.count >= self.fewest_numbers
+            uniform = noise and inside and abs(noise.mean - 0.5) < 0.15 and abs(noise.deviation - 0.289) < 0.08
+            fault = "noise" if uniform else ""
+        return (fault, look.source) if fault else ()
 
-    def _is_uniform(self, noise: NoiseLook) -> bool:
-        inside = noise.low >= 0.0 and noise.high <= 1.0 and noise.count >= self.fewest_numbers
-        return inside and abs(noise.mean - 0.5) < 0.15 and abs(noise.deviation - 0.289) < 0.08
-
-    def _judge(self, fault: str, looks: list[LatentSampling], state: RunState) -> Finding:
+    def judge(self, fault: str, looks: list[LatentSampling], state: RunState) -> Finding:
         first, last = looks[0], looks[-1]
-        say = {"order": _other_order, "noise": _uniform, "deviation": _deviation}[fault]
-        message, why, fix, where, edit, evidence = say(first)
+        explain = {"order": _other_order, "noise": _uniform, "deviation": _deviation}[fault]
+        message, why, fix, where, edit, evidence = explain(first)
+        reading = right_reading(first)
+        weight = reading.fit.first if reading is not None else first.agreement.first
         return self.finding(
             severity="error",
             confidence=0.99 if len(looks) >= self.looks_needed else 0.95,  # the numbers are exact
@@ -102,20 +87,15 @@ class WrongReparameterization(Check):
             fix=fix,
             where=where,
             steps=(first.step, max(last.step, state.step)),
-            evidence={"fault": fault, "weight_of_the_divergence": look_weight(first), **evidence},
+            evidence={"fault": fault, "weight_of_the_divergence": weight, **evidence},
             edit=edit,
         )
 
 
-Said = tuple[str, str, str, Place, Edit | None, dict[str, float | str]]
+_Explained = tuple[str, str, str, Place, Edit | None, dict[str, float | str]]  # message, why, fix, ...
 
 
-def look_weight(look: LatentSampling) -> float:
-    reading = right_reading(look)
-    return reading.fit.first if reading is not None else look.agreement.first
-
-
-def _deviation(look: LatentSampling) -> Said:
+def _deviation(look: LatentSampling) -> _Explained:
     reading = sampled_reading(look)
     use = wrong_use(reading) if reading is not None else None
     assert reading is not None and use is not None
@@ -123,13 +103,22 @@ def _deviation(look: LatentSampling) -> Said:
         "taken_for": reading.form, "used_as": use, "sampled_deviation": look.size,
         "assumed_deviation": reading.size, "misfit": reading.fit.misfit,
     }  # fmt: skip
-    if _divergence_is_wrong(reading, use, look.written.deviation):
-        return _wrong_divergence(look, reading, use, numbers)
+    if reading.form in ("log-variance", "log-deviation"):
+        # Where what multiplies the noise can be nothing but a deviation, it is the KL term that is wrong.
+        written = look.written.deviation.lower()
+        named = _NAMED_DEVIATION.search(written) is not None and "var" not in written
+        if use in ("softplus", "sigmoid") or (use == "as it is" and reading.positive) or (use == "exp" and named):
+            return _wrong_divergence(look, reading, use, numbers)
     change, edit = sampled_right(look.written, reading, use)
     where = look.written.deviation_place or look.written.place
     meant = FORMULAS[RIGHT_USE[reading.form]].format(reading.form)
+    source = look.source
+    noise = f"The noise that is added to the mean, which `{source}` makes," if source else _LATENT_NOISE
+    used = f"the {reading.form} itself" if use == "as it is" else FORMULAS[use].format(reading.form)
+    if (reading.form, use) == ("log-variance", "exp"):
+        used = f"the variance, {used},"
     message = (
-        f"{_noise_of(look)} is multiplied with {_called(reading, use)}{at_line(where)}, where the KL term assumes "
+        f"{noise} is multiplied with {used}{at_line(where)}, where the KL term assumes "
         f"{meant}: {look.size:.3g} in place of {reading.size:.3g} on average."
     )
     why = (
@@ -140,32 +129,9 @@ def _deviation(look: LatentSampling) -> Said:
     return message, why, fix, where, edit, numbers
 
 
-def _divergence_is_wrong(reading: DivergenceReading, use: str, written: str) -> bool:
-    """Where what multiplies the noise can be nothing but a deviation."""
-    if reading.form not in ("log-variance", "log-deviation"):
-        return False
-    named = _NAMED_DEVIATION.search(written.lower()) is not None and "var" not in written.lower()
-    return use in ("softplus", "sigmoid") or (use == "as it is" and (reading.positive)) or (use == "exp" and named)
-
-
-def _called(reading: DivergenceReading, use: str) -> str:
-    """the log-variance itself; exp(<log-variance>), which is the variance"""
-    if use == "as it is":
-        return f"the {reading.form} itself"
-    also = {("log-variance", "exp"): "the variance"}.get((reading.form, use))
-    formula = FORMULAS[use].format(reading.form)
-    return f"{also}, {formula}," if also else formula
-
-
-def _noise_of(look: LatentSampling) -> str:
-    if not look.source:
-        return "The noise of the latent variables"
-    return f"The noise that is added to the mean, which `{look.source}` makes,"
-
-
 def _wrong_divergence(
     look: LatentSampling, reading: DivergenceReading, use: str, numbers: dict[str, float | str]
-) -> Said:
+) -> _Explained:
     where = look.divergence or look.written.place
     given = {"as it is": "the standard deviation", "exp": "the logarithm of the standard deviation"}
     taken = given.get(use, f"what the layer gives, and {use} makes the standard deviation of,")
@@ -184,15 +150,14 @@ def _wrong_divergence(
     return message, why, fix, where, None, numbers
 
 
-def _uniform(look: LatentSampling) -> Said:
+def _uniform(look: LatentSampling) -> _Explained:
     noise, written = look.noise, look.written
     assert noise is not None
     place = written.noise_place or written.place
     name = written.noise or "the noise"
     message = (
-        f"The noise of the latent variables{at_line(place)} is uniform between 0 and 1: its mean is "
-        f"{noise.mean:.3g} and its deviation {noise.deviation:.3g}, but the KL term is that of a normal "
-        "distribution, whose noise has 0 and 1."
+        f"{_LATENT_NOISE}{at_line(place)} is uniform between 0 and 1: its mean is {noise.mean:.3g} and its deviation "
+        f"{noise.deviation:.3g}, but the KL term is that of a normal distribution, whose noise has 0 and 1."
     )
     why = (
         "rand() and rand_like() draw from 0 to 1; randn() and randn_like() draw normal numbers. Samples never "
@@ -207,7 +172,7 @@ def _uniform(look: LatentSampling) -> Said:
     return message, why, fix, place, edit, numbers
 
 
-def _other_order(look: LatentSampling) -> Said:
+def _other_order(look: LatentSampling) -> _Explained:
     written = look.written
     place = written.place
     mean, deviation, noise = written.parts or ("mean", "std", "epsilon")
@@ -223,5 +188,4 @@ def _other_order(look: LatentSampling) -> Said:
     why = f"{of_noise} The decoder learns from samples of another distribution than the one that the KL term is of."
     right = f"{mean} + {deviation} * {noise}"
     edit = edit_line(place, f"{written.around[0]}{right}{written.around[1]}") if len(written.around) == 2 else None
-    numbers: dict[str, float | str] = {"deviation": look.size}
-    return message, why, f"Write `{right}`.", place, edit, numbers
+    return message, why, f"Write `{right}`.", place, edit, {"deviation": look.size}
