@@ -44,12 +44,23 @@ class LoadingCheck(Check):
             yield from self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        loading = waited_for(state, self.least_share, self.least_wait_s)
-        if loading is not None:
-            yield from self.judge(loading, state)
+        """Where what is known is enough to judge by, and the training thread itself waits that much."""
+        cores = state.speed.cores if state.speed is not None else 0
+        if not cores or not state.split.is_enough():
+            return
+        times = [time for time in state.loading.values() if time.loader in state.loaders]
+        times = [time for time in times if time.batches >= _LEAST_BATCHES and time.elapsed_s > 1.0]
+        found = [Loading(state.loaders[time.loader], time, cores) for time in times]
+        most = max(found, key=lambda loading: loading.wait_s * loading.time.batches, default=None)
+        if most is None or most.share < self.least_share or most.quiet_wait_s < self.least_wait_s:
+            return
+        # A thread of the user's may read ahead: then only that one waits.
+        if state.split.share("data_wait") >= 0.7 * self.least_share:
+            yield from self.judge(most, state)
 
 
 # The loader that the training waits for most, and what a batch would take with more workers.
+_LEAST_BATCHES = 20
 _MOST_WORKERS = 16
 # What taking a batch from a worker costs the training process (measured: 0.2 to 1 ms).
 _HANDOVER_S = 0.001
@@ -149,24 +160,6 @@ class Loading:
     def cores_used(self) -> float:
         """By all processes of the training together."""
         return (self.time.cpu_s + (self.time.workers_cpu_s or 0.0)) / self.time.elapsed_s
-
-
-def waited_for(state: RunState, least_share: float, least_s: float) -> Loading | None:
-    """None unless what is known is enough to judge by, and the training thread itself waits that much."""
-    cores = state.speed.cores if state.speed is not None else 0
-    if not cores or not state.split.is_enough():
-        return None
-    found = [Loading(state.loaders[time.loader], time, cores) for time in _timed(state)]
-    most = max(found, key=lambda loading: loading.wait_s * loading.time.batches, default=None)
-    if most is None or most.share < least_share or most.quiet_wait_s < least_s:
-        return None
-    # A thread of the user's may read ahead: then only that one waits.
-    return most if state.split.share("data_wait") >= 0.7 * least_share else None
-
-
-def _timed(state: RunState, least_batches: int = 20) -> list[LoadingTime]:
-    times = [time for time in state.loading.values() if time.loader in state.loaders]
-    return [time for time in times if time.batches >= least_batches and time.elapsed_s > 1.0]
 
 
 def with_keywords(place: Place, keywords: dict[str, str]) -> Edit | None:

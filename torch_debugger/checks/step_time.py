@@ -117,8 +117,21 @@ def step_s(state: RunState) -> float:
 
 
 def samples_of_each_step(stacks: SampledStacks, state: RunState) -> Iterator[StepSample]:
-    backwards, updates = _training_chains(stacks, state)
-    loop = _step_loop(backwards, updates) or next((each.loop for each in state.sites.values() if each.loop), None)
+    # The user's lines that lead to a backward, and those that lead to an update.
+    sites = {(site.place.file, site.place.line) for site in state.sites.values()}
+    backwards, updates = [], []
+    for number, node in enumerate(stacks.nodes):
+        if node.is_users and _line(node) in sites:
+            backwards.append(_users(stacks, number))
+        elif node.function == _UPDATE:
+            updates.append(_users(stacks, number))
+    # The innermost loop that both are in.
+    of_backward, of_update = _loops(backwards), _loops(updates)
+    if of_backward and of_update:
+        of_backward = [loop for loop in of_backward if loop in of_update]
+        of_update = []
+    known = [*of_backward, *of_update, *(site.loop for site in state.sites.values())]
+    loop = next((loop for loop in known if loop), None)
     if loop is None:
         return
     training = {_line(node) for chain in (*backwards, *updates) for node in chain}
@@ -138,26 +151,6 @@ def samples_of_each_step(stacks: SampledStacks, state: RunState) -> Iterator[Ste
             node.samples,
             tuple(each.place for each in chain),
         )
-
-
-def _training_chains(stacks: SampledStacks, state: RunState) -> tuple[list[list[StackNode]], ...]:
-    """The user's lines that lead to a backward, and those that lead to an update."""
-    sites = {(site.place.file, site.place.line) for site in state.sites.values()}
-    backwards, updates = [], []
-    for number, node in enumerate(stacks.nodes):
-        if node.is_users and _line(node) in sites:
-            backwards.append(_users(stacks, number))
-        elif node.function == _UPDATE:
-            updates.append(_users(stacks, number))
-    return backwards, updates
-
-
-def _step_loop(backwards: list[list[StackNode]], updates: list[list[StackNode]]) -> Place | None:
-    """The innermost loop that both the backward and the update are in."""
-    of_backward, of_update = _loops(backwards), _loops(updates)
-    if not of_backward or not of_update:
-        return next(iter(of_backward or of_update), None)
-    return next((loop for loop in of_backward if loop in of_update), None)
 
 
 def _loops(chains: list[list[StackNode]]) -> list[Place]:
@@ -276,17 +269,17 @@ class LineCost(Check):
         line = self._line
         if line is None or line.samples < self.least_samples:
             return
-        gain = min(line.of_all * self.saved, _most_of(state))
-        severity = severity_of(gain)
-        if severity is not None and line.of_all * step_s(state) >= self.least_line_s:
-            yield self._found(line, gain, severity if self.is_loud else "note", state)
-
-    def _found(self, line: DearLine, gain: float, severity: str, state: RunState) -> Finding:
-        whole_s = step_s(state)
+        # On a GPU the host stands at such a line until the device has come so far; that is no time of the line.
+        # What the device is idle between the parts of a step is all that it can save.
+        on_cpu = state.speed is None or state.speed.device == "cpu"
+        gain = min(line.of_all * self.saved, 1.0 if on_cpu else state.split.share("copy", "logging", "other"))
+        severity, whole_s = severity_of(gain), step_s(state)
+        if severity is None or line.of_all * whole_s < self.least_line_s:
+            return
         others = f" (with {line.lines - 1} more like it)" if line.lines > 1 else ""
         advice = self.advise(line, state)
-        return self.finding(
-            severity=severity,
+        yield self.finding(
+            severity=severity if self.is_loud else "note",
             confidence=0.9,
             message=f"{advice.what} takes {milliseconds(line.of_all * whole_s)} of the {milliseconds(whole_s)} of "
             f"each step: `{line.place.code or 'this line'}`{others}.",
@@ -302,14 +295,6 @@ class LineCost(Check):
             },
             edit=advice.edit,
         )
-
-
-def _most_of(state: RunState) -> float:
-    """On a GPU the host stands at such a line until the device has come so far; that is no time of the line.
-    What the device is idle between the parts of a step is all that it can save."""
-    if state.speed is None or state.speed.device == "cpu":
-        return 1.0
-    return state.split.share("copy", "logging", "other")
 
 
 def rarely(edit: Edit | None, steps: int) -> str:
@@ -345,9 +330,12 @@ def hot_lines(stacks: SampledStacks) -> list[HotLine]:
         line = found.setdefault((at.place.file, at.place.line), HotLine(at.place, at.function))
         line.around = line.around or [each.place for each in _above(stacks, owner) if each.is_users]
         line.samples += node.samples
-        first = _first_below(stacks, number, owner)
-        if first is not None:
-            line.called[first] = line.called.get(first, 0) + node.samples
+        if number != owner:
+            first = number  # the library function that the user's line itself called
+            while stacks.nodes[first].parent != owner:
+                first = stacks.nodes[first].parent
+            called = stacks.nodes[first].function
+            line.called[called] = line.called.get(called, 0) + node.samples
     for line in found.values():
         line.share = line.samples / max(stacks.samples, 1)
     return sorted(found.values(), key=lambda line: -line.samples)
@@ -373,14 +361,6 @@ def _above(stacks: SampledStacks, number: int) -> Iterator[StackNode]:
     while number >= 0:
         yield stacks.nodes[number]
         number = stacks.nodes[number].parent
-
-
-def _first_below(stacks: SampledStacks, number: int, owner: int) -> str | None:
-    """The library function that the user's line itself called."""
-    function = None
-    while number != owner:
-        function, number = stacks.nodes[number].function, stacks.nodes[number].parent
-    return function
 
 
 # The steps of a windowed profile, as they are when nobody profiles them.

@@ -20,7 +20,7 @@ from torch_debugger.checks.step_time import (
     share_below,
     step_s,
 )
-from torch_debugger.records import CopyTime, CostFact, Edit, Finding, LoaderFact, ModuleFact, ProfileFact, Record
+from torch_debugger.records import CostFact, Edit, Finding, LoaderFact, ProfileFact, Record
 
 
 class UnpinnedCopy(Check):
@@ -59,21 +59,19 @@ class UnpinnedCopy(Check):
         size_bytes = sum(copy.size_bytes for copy in slow)
         rate = next(rate for least, rate in self.pinned_rates if state.speed.capability >= least)
         copied_s = sum(copy.device_s for copy in slow)
-        lost_s = min(idle_s(record), _lost_s(record, slow))
+        places = {copy.place for copy in slow}
+        lost_s = min(idle_s(record), sum(sync.lost_s for sync in record.syncs if sync.place in places))
         saved_s = max(0.0, copied_s - size_bytes / rate) + lost_s
         gain = min(1.0, saved_s / plain_s(record))
         severity = severity_of(gain)
-        if severity is not None:
-            yield self._judge(record, state, slow, severity, gain, saved_s)
-
-    def _judge(
-        self, record: ProfileFact, state: RunState, slow: list[CopyTime], severity: str, gain: float, saved_s: float
-    ) -> Finding:
+        if severity is None:
+            return
         dearest = max(slow, key=lambda copy: copy.device_s)
-        copied_s, size_bytes = sum(copy.device_s for copy in slow), sum(copy.size_bytes for copy in slow)
-        loader = _feeding(state)
+        # The loader that is met first, if its line can be told: trainings come before validations.
+        known = [loader for loader in state.loaders.values() if loader.made]
+        loader = min(known, key=lambda loader: loader.number, default=None)
         edit = loader_with_keyword(loader.made, "pin_memory", "True") if loader is not None and loader.workers else None
-        return self.finding(
+        yield self.finding(
             severity=severity,
             confidence=0.85,
             message=f"`{dearest.place.code or 'a copy'}` brings {each(size_bytes, record) / 1e6:.3g} MB a step to the "
@@ -93,17 +91,6 @@ class UnpinnedCopy(Check):
             },
             edit=edit,
         )
-
-
-def _lost_s(record: ProfileFact, slow: list[CopyTime]) -> float:
-    places = {copy.place for copy in slow}
-    return sum(sync.lost_s for sync in record.syncs if sync.place in places)
-
-
-def _feeding(state: RunState) -> LoaderFact | None:
-    """The loader that is met first, if its line can be told: trainings come before validations."""
-    known = [loader for loader in state.loaders.values() if loader.made]
-    return min(known, key=lambda loader: loader.number, default=None)
 
 
 def _remedy(loader: LoaderFact | None, edit: Edit | None, gain: float) -> str:
@@ -148,8 +135,8 @@ class DataParallelInOneProcess(Check):
         return self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        modules = [each for model in state.models.values() for each in model.modules]
-        found = next((each for each in modules if self._is_several(each)), None)
+        wrappers = (module for module in state.modules if module.kind == "DataParallel")
+        found = next((each for each in wrappers if each.settings.get("devices", 0) >= self.least_devices), None)
         stacks = state.sampled.get("training")
         if found is None or stacks is None or stacks.samples < LEAST_SAMPLES or not state.split.is_enough():
             return
@@ -177,6 +164,3 @@ class DataParallelInOneProcess(Check):
                     "devices": float(devices),
                 },
             )
-
-    def _is_several(self, module: ModuleFact) -> bool:
-        return module.kind == "DataParallel" and module.settings.get("devices", 0) >= self.least_devices

@@ -16,7 +16,7 @@ from torch_debugger.checks.data_loading import (
     words_of_line,
 )
 from torch_debugger.checks.step_time import LEAST_GAIN, WARNED_GAIN, milliseconds, severity_of
-from torch_debugger.records import Finding, LoaderFact, LoadingTime
+from torch_debugger.records import Finding, LoadingTime
 
 
 class DataLoadedInTheTrainingProcess(LoadingCheck):
@@ -46,6 +46,12 @@ class DataLoadedInTheTrainingProcess(LoadingCheck):
             workers, wait_s = loading.best_workers(), loading.wait_s
             computed_s = loading.computed_s
             then_s = loading.with_workers(workers)
+            kind = (
+                "Making it is work for the processor, which other cores can do while the model computes."
+                if computed_s >= 0.8 * wait_s
+                else f"Of each wait only {milliseconds(computed_s)} is work for the processor; the rest is waiting for "
+                "a disk, a network or the like, which workers can do without a core of their own."
+            )
             stream = (
                 " Its dataset is a stream, which every worker reads from the beginning: let each deliver a part of "
                 "its own (`torch.utils.data.get_worker_info()`), else every sample comes several times."
@@ -57,7 +63,7 @@ class DataLoadedInTheTrainingProcess(LoadingCheck):
                 confidence=0.9,
                 message=f"The training waits {loading.waits} for data: {loading.named} has num_workers=0, so the "
                 f"training process makes each batch itself{words_of_line(state, loading)}.",
-                why=(f"Without workers a batch is made while the model stands still. {_kind(wait_s, computed_s)}"),
+                why=f"Without workers a batch is made while the model stands still. {kind}",
                 fix=f"Pass `num_workers={workers}, persistent_workers=True`{at_line(loading.where)}. A batch should "
                 f"then take about {milliseconds(then_s)} instead of {milliseconds(loading.batch_s)}, "
                 f"{loading.gain:.0%} less, if nothing else needs {cores_in_words(loading.cores)}.{stream}",
@@ -93,15 +99,6 @@ class DataLoadedInTheTrainingProcess(LoadingCheck):
                 steps=(1, loading.training.steps),
                 evidence=loading.evidence(gain),
             )
-
-
-def _kind(wait_s: float, computed_s: float) -> str:
-    if computed_s >= 0.8 * wait_s:
-        return "Making it is work for the processor, which other cores can do while the model computes."
-    return (
-        f"Of each wait only {milliseconds(computed_s)} is work for the processor; the rest is waiting for a "
-        "disk, a network or the like, which workers can do without a core of their own."
-    )
 
 
 class TooFewWorkers(LoadingCheck):
@@ -261,7 +258,10 @@ class WorkersStartedEachPass(Check):
             return
         if not state.split.is_enough() or record.passes_s <= 0:
             return
-        saved_s = _saved_s(fact, record)
+        # The first batch must still be made: that takes a worker no longer than its turn in the round.
+        starts_s = record.passes * (record.opening_s + record.closing_s)
+        batch_s = max(0.0, record.elapsed_s - starts_s) / record.batches if record.batches else record.opening_s / 2
+        saved_s = max(0.0, record.opening_s - fact.workers * batch_s) + record.closing_s
         if saved_s >= self.least_s and saved_s * record.passes >= LEAST_GAIN * record.passes_s:
             where, each_s = line_of(fact), record.passes_s / record.passes
             gain = min(1.0, saved_s / each_s)
@@ -288,10 +288,3 @@ class WorkersStartedEachPass(Check):
                 },
                 edit=with_keywords(where, {"persistent_workers": "True"}),
             )
-
-
-def _saved_s(fact: LoaderFact, time: LoadingTime) -> float:
-    """The first batch must still be made: that takes a worker no longer than its turn in the round."""
-    starts_s = time.passes * (time.opening_s + time.closing_s)
-    batch_s = max(0.0, time.elapsed_s - starts_s) / time.batches if time.batches else time.opening_s / 2
-    return max(0.0, time.opening_s - fact.workers * batch_s) + time.closing_s

@@ -115,20 +115,17 @@ class SamplesConvertedEachTime(LoadingCheck):
             key=lambda each: -each.line.share,
         )
         share = sum(each.line.share for each in dear)
-        saved_s = share * loading.wait_s - self._indexing_s(loading) * len(dear)
-        severity = severity_of(saved_s / loading.batch_s)
-        if share >= self.line_share and severity is not None:
-            yield self._found(loading, dear, saved_s, severity)
-
-    def _indexing_s(self, loading: Loading) -> float:
-        return (loading.fact.batch_size or 1) * self.index_s * loading.time.stretch
-
-    def _found(self, loading: Loading, dear: list[_Converted], saved_s: float, severity: str) -> Finding:
-        first, others = dear[0], dear[1:]
-        line_s = sum(each.line.share for each in dear) * loading.wait_s
+        indexing_s = (loading.fact.batch_size or 1) * self.index_s * loading.time.stretch
+        line_s = share * loading.wait_s
+        saved_s = line_s - indexing_s * len(dear)
         gain = saved_s / loading.batch_s
+        severity = severity_of(gain)
+        if share < self.line_share or severity is None:
+            return
+        first, others = dear[0], dear[1:]
+        instead = " and ".join(f"`{each.name}[...]` instead of `{each.conversion.call}`" for each in dear)
         also = "".join(f" and {code_at(each.line.place)}" for each in others)
-        return self.finding(
+        yield self.finding(
             severity=severity,
             confidence=0.9,
             message=f"{code_at(first.line.place)}{also} {'make' if others else 'makes'} a tensor anew whenever a "
@@ -137,7 +134,7 @@ class SamplesConvertedEachTime(LoadingCheck):
             why="Reading numbers out of Python objects, or copying an array, into a tensor costs far more than "
             "indexing a tensor that is there, and is done again for every sample of every epoch.",
             fix=f"Convert once, at the end of `__init__`: {' and '.join(each.once for each in dear)}. Here, write "
-            f"{_instead(dear)}. Expected: {milliseconds(saved_s)} less for each batch, {gain:.0%} of the time.",
+            f"{instead}. Expected: {milliseconds(saved_s)} less for each batch, {gain:.0%} of the time.",
             where=first.line.place,
             steps=(1, loading.time.step),
             evidence={
@@ -169,10 +166,6 @@ class _Converted:
     @property
     def once(self) -> str:
         return f"`{self.name} = [{self.conversion.of_entry} for entry in {self.name}]`"
-
-
-def _instead(dear: list[_Converted]) -> str:
-    return " and ".join(f"`{each.name}[...]` instead of `{each.conversion.call}`" for each in dear)
 
 
 def _is_data(held: HeldData) -> bool:
@@ -271,14 +264,11 @@ def conversion_in(code: str | None, attributes: frozenset[str]) -> Conversion | 
         if called_name(node) not in _TENSOR:
             continue
         for entry in _entries_in(node.args[0]) if node.args else ():
-            if (name := _attribute(entry)) in attributes:
+            name = entry.value.attr if isinstance(entry.value, ast.Attribute) else ""
+            if name in attributes:
                 call = ast.unparse(node)
                 return Conversion(call, name, call.replace(ast.unparse(entry), "entry"))
     return None
-
-
-def _attribute(entry: ast.Subscript) -> str:
-    return entry.value.attr if isinstance(entry.value, ast.Attribute) else ""
 
 
 def _entries_in(argument: ast.expr) -> list[ast.Subscript]:

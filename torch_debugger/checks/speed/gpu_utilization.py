@@ -60,27 +60,24 @@ class DeviceWaitedForEachStep(Check):
     least_lost_s = 0.0003
 
     def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
-        lines = _by_line(record)
-        steady = {place: syncs for place, syncs in lines.items() if self._is_steady(syncs, record)}
-        lost_s = min(idle_s(record), sum(_lost_s(syncs) for syncs in steady.values()))
-        gain = lost_s / plain_s(record) if steady else 0.0
+        least = self.least_steps * record.steps
+        lines = {
+            place: syncs for place, syncs in _by_line(record).items() if max(sync.count for sync in syncs) >= least
+        }
+        lost_s = min(idle_s(record), sum(_lost_s(syncs) for syncs in lines.values()))
+        gain = lost_s / plain_s(record) if lines else 0.0
         severity = severity_of(gain)
-        if severity is not None and each(lost_s, record) >= self.least_lost_s:
-            yield self._judge(record, steady, severity, gain, lost_s)
-
-    def _is_steady(self, syncs: list[SyncTime], record: ProfileFact) -> bool:
-        return max(sync.count for sync in syncs) >= self.least_steps * record.steps
-
-    def _judge(
-        self, record: ProfileFact, lines: dict[Place, list[SyncTime]], severity: str, gain: float, lost_s: float
-    ) -> Finding:
+        if severity is None or each(lost_s, record) < self.least_lost_s:
+            return
         place, syncs = max(lines.items(), key=lambda item: _lost_s(item[1]))
         count, wait_s = sum(sync.count for sync in syncs), sum(sync.wait_s for sync in syncs)
         often = f"{count / max(1, record.steps):.3g} times" if count > record.steps else "once"
         others = f" {len(lines) - 1} more lines do the same." if len(lines) > 1 else ""
         worst = max(syncs, key=lambda sync: sync.lost_s)
-        edit = _edit(place)
-        return self.finding(
+        # total += loss.item() -> total += loss.detach()
+        found = _ADDED_UP.match(place.code or "")
+        edit = edit_line(place, f"{found['sum']}{found['name'] or found['given']}.detach()") if found else None
+        yield self.finding(
             severity=severity,
             confidence=0.85,
             message=f"`{place.code or worst.op}` waits for the device {often} in each step, for "
@@ -128,12 +125,6 @@ def _remedy(sync: SyncTime, edit: Edit | None) -> str:
     return _REMEDIES.get(sync.op, usual)
 
 
-def _edit(place: Place) -> Edit | None:
-    """total += loss.item() -> total += loss.detach()"""
-    found = _ADDED_UP.match(place.code or "")
-    return edit_line(place, f"{found['sum']}{found['name'] or found['given']}.detach()") if found else None
-
-
 class LaunchBound(Check):
     """Steps are made of many tiny kernels: starting them takes longer than running them.
 
@@ -168,10 +159,8 @@ class LaunchBound(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, RootInput):
             self._call = record.call if record.trained else self._call
-        elif isinstance(record, ProfileFact):
-            yield from self._look(record, state)
-
-    def _look(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
+            return
+        assert isinstance(record, ProfileFact)
         if not record.on_device or (record.launches or record.kernels) < self.least_kernels * record.steps:
             return
         kernel_s = record.device_busy_s / max(1, record.kernels)
@@ -181,19 +170,15 @@ class LaunchBound(Check):
         waited_s = launching_s(record, state.split)
         gain = self.saved * waited_s / plain_s(record)
         severity = severity_of(gain)
-        if severity is not None:
-            yield self._judge(record, severity, gain, waited_s)
-
-    def _judge(self, record: ProfileFact, severity: str, gain: float, waited_s: float) -> Finding:
+        if severity is None:
+            return
         dearest = max(record.lines, key=lambda line: line.host_s + line.backward_s, default=None)
-        busy = record.device_busy_s / plain_s(record)
-        return self.finding(
+        yield self.finding(
             severity=severity,
             confidence=0.85,
             message=f"The device works for {per_step(record.device_busy_s, record)} of the "
-            f"{per_step(plain_s(record), record)} of a step ({100 * busy:.0f} %) and waits for "
-            f"the host otherwise, which starts {record.kernels / record.steps:.0f} kernels of "
-            f"{1e6 * record.device_busy_s / max(1, record.kernels):.2g} us each.",
+            f"{per_step(plain_s(record), record)} of a step ({100 * busy:.0f} %) and waits for the host otherwise, "
+            f"which starts {record.kernels / record.steps:.0f} kernels of {1e6 * kernel_s:.2g} us each.",
             why="Each op costs the host 5 to 10 us before its kernel runs. Where kernels are shorter than "
             "that, the device is done before the next one is there.",
             fix='Write `model = torch.compile(model, mode="reduce-overhead")` before the loop: it joins '
@@ -245,17 +230,20 @@ class SmallBatch(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, RootInput):
             self._given = record if record.trained and len(record.shape) > 1 else self._given
-        elif isinstance(record, ProfileFact) and self._given is not None:
-            yield from self._look(record, self._given, state)
-
-    def _look(self, record: ProfileFact, given: RootInput, state: RunState) -> Iterable[Finding]:
-        few = 0 < record.kernels < LaunchBound.least_kernels * record.steps
-        if not few or state.speed is None or given.shape[0] > self.largest_batch or not record.peak_bytes:
+            return
+        assert isinstance(record, ProfileFact)
+        given, few = self._given, 0 < record.kernels < LaunchBound.least_kernels * record.steps
+        if given is None or not few or state.speed is None or not record.peak_bytes:
+            return
+        if given.shape[0] > self.largest_batch:
             return
         busy = record.device_busy_s / plain_s(record)
         tiny = record.device_busy_s <= self.largest_kernel_s * record.kernels
         roomy = record.peak_bytes <= self.fullest * state.speed.device_bytes
-        times = self._times(busy, record.peak_bytes / max(1, state.speed.device_bytes))
+        full = record.peak_bytes / max(1, state.speed.device_bytes)
+        times = 1  # a power of two that neither the device's time nor half of its memory forbids
+        while 2 * times <= self.most_times and 2 * times * busy <= 1 and 2 * times * full <= 0.5:
+            times *= 2
         gain = (1 - 1 / times) * launching_s(record, state.split) / plain_s(record)
         if busy <= self.highest_busy and tiny and roomy and gain >= LEAST_GAIN:
             batch = given.shape[0]
@@ -280,10 +268,3 @@ class SmallBatch(Check):
                     "peak_bytes_of_device": float(record.peak_bytes),
                 },
             )
-
-    def _times(self, busy: float, full: float) -> int:
-        """A power of two that neither the device's time nor half of its memory forbids."""
-        times = 1
-        while 2 * times <= self.most_times and 2 * times * busy <= 1 and 2 * times * full <= 0.5:
-            times *= 2
-        return times

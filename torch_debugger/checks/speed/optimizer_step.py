@@ -19,7 +19,7 @@ from torch_debugger.checks.step_time import (
     milliseconds,
     severity_of,
 )
-from torch_debugger.records import CostFact, Edit, Finding, OptimizerFact, Place, Record, TracedTraining
+from torch_debugger.records import CostFact, Finding, OptimizerFact, Record, TracedTraining
 
 
 class OptimizerNotFused(Check):
@@ -60,14 +60,13 @@ class OptimizerNotFused(Check):
     def _judge(self, state: RunState) -> Iterable[Finding]:
         if state.speed is None or state.speed.device != "cuda" or not state.split.is_enough():
             return
-        optimizers = [each for each in state.optimizers.values() if self._can_be_fused(each)]
-        if len(state.optimizers) != 1 or not optimizers:
+        optimizer = next(iter(state.optimizers.values())) if len(state.optimizers) == 1 else None
+        if optimizer is None or optimizer.kind not in self.kinds or optimizer.form not in self.saved:
             return
-        gain = self.saved[optimizers[0].form] * state.split.share("optimizer")
+        gain = self.saved[optimizer.form] * state.split.share("optimizer")
         severity = severity_of(gain)
         if severity is not None:
             self._reported = True
-            optimizer = optimizers[0]
             update_s, step_s = state.split.per_step_s("optimizer"), state.split.total_s / state.split.steps
             edit = with_keyword(optimizer.place, optimizer.kind, "fused", "True")
             change = f"Write `{edit.after}`" if edit is not None else f"Give `{optimizer.kind}` `fused=True`"
@@ -85,9 +84,6 @@ class OptimizerNotFused(Check):
                 evidence={"expected_gain": gain, "optimizer_s": update_s, "step_s": step_s},
                 edit=edit,
             )
-
-    def _can_be_fused(self, optimizer: OptimizerFact) -> bool:
-        return optimizer.kind in self.kinds and optimizer.form in self.saved
 
 
 class ParametersUpdatedOneByOne(Check):
@@ -127,30 +123,27 @@ class ParametersUpdatedOneByOne(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         split, share = state.split, state.split.share("optimizer")
-        optimizer = self._largest(state)
+        slow = [each for each in state.optimizers.values() if self._is_slow(each)]
+        optimizer = max(slow, key=lambda each: len(each.parameters), default=None)
         if optimizer is None or not split.is_enough() or share < self.smallest_share or not self._is_new(state):
             return
         count = len(optimizer.parameters)
         of_few, of_many = self.saved[optimizer.kind]
         is_many = count >= self.many_parameters
-        if split.per_step_s("optimizer") < self.least_update_s or not (is_many or self._is_large(optimizer, state)):
+        if split.per_step_s("optimizer") < self.least_update_s:
             return
+        if not is_many:
+            sizes = {each.path: math.prod(each.shape) for each in state.parameters}
+            if sum(sizes.get(name, 0) for name in optimizer.parameters) < self.large:
+                return
         of_all = sum(len(each.parameters) for each in state.optimizers.values())
         gain = share * (of_many if is_many else of_few) * count / of_all
         if gain >= LEAST_GAIN:
             yield self._found(optimizer, gain, state)
 
-    def _largest(self, state: RunState) -> OptimizerFact | None:
-        fitting = [each for each in state.optimizers.values() if self._is_slow(each)]
-        return max(fitting, key=lambda each: len(each.parameters), default=None)
-
     def _is_slow(self, optimizer: OptimizerFact) -> bool:
         plain_sgd = optimizer.kind == "SGD" and not any(group.get("momentum") for group in optimizer.groups)
         return optimizer.form == "one by one" and optimizer.kind in self.saved and not plain_sgd
-
-    def _is_large(self, optimizer: OptimizerFact, state: RunState) -> bool:
-        known = {each.path: math.prod(each.shape) for model in state.models.values() for each in model.parameters}
-        return sum(known.get(name, 0) for name in optimizer.parameters) >= self.large
 
     def _is_new(self, state: RunState) -> bool:
         """Whether this torch has the fused update on the device of the model."""
@@ -216,7 +209,8 @@ class GradientsZeroedNotDropped(LineCost):
         return _KEEPS.search(code) is not None or _BY_HAND.search(code) is not None
 
     def advise(self, line: DearLine, state: RunState) -> Advice:
-        edit = _dropped(line.place)
+        code = line.place.code or ""
+        edit = edit_line(line.place, _KEEPS.sub("", code).replace("(, ", "(")) if _KEEPS.search(code) else None
         by_hand = f"Call `{next(iter(state.optimizers), 'optimizer')}.zero_grad()` instead"
         return Advice(
             what="Filling gradients with zeros",
@@ -225,8 +219,3 @@ class GradientsZeroedNotDropped(LineCost):
             fix=(f"Write `{edit.after}`" if edit else by_hand) + ": it lets the gradients go.",
             edit=edit,
         )
-
-
-def _dropped(place: Place) -> Edit | None:
-    code = place.code or ""
-    return edit_line(place, _KEEPS.sub("", code).replace("(, ", "(")) if _KEEPS.search(code) else None

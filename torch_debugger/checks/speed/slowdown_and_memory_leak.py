@@ -38,6 +38,21 @@ _WORDS = {
     "logging": "what comes between the update and the next batch",
     "other": "what stands between the parts of the step",
 }
+_REMEDIES = {  # why, and what to do about {}
+    "backward": (
+        "The backward pass goes through everything that the loss was made of. If a tensor of an earlier "
+        "step is part of it, that step's graph is gone through again, and so are all before it.",
+        "Look at what reaches {} from earlier steps and cut it off: `state = state.detach()` for a "
+        "state that is carried on, `.item()` for sums; `retain_graph=True` is not needed then. Where a "
+        "tensor grows, keep its last entries only: `bank = bank[-4096:]`.",
+    ),
+    "other": (
+        "The model and its inputs are no larger than at the start, so the line works through something that "
+        "every step adds to: a list, a bank or a tensor of all earlier batches.",
+        "Bound what {} works through: count up instead of keeping everything (`total += value`), or keep "
+        "the last entries only (`history = history[-1000:]`, `collections.deque(maxlen=1000)`).",
+    ),
+}
 _WITH_COLLECTIVES = ("forward", "backward", "optimizer")
 
 
@@ -156,6 +171,7 @@ class StepsGetSlower(Check):
         self._line = self._line or self._grown_line()
         if self._line or ends:
             line = self._line
+            why, fix = _REMEDIES.get(part, _REMEDIES["other"])
             request = None if self._asked else Request(self.profiled_steps, reason=self.name, profile=True)
             self._asked = True
             at = f", most of all at `{line.code}`" if line.code else ""
@@ -165,8 +181,8 @@ class StepsGetSlower(Check):
                 confidence=0.85 if line.line else 0.6,
                 message=f"Steps take longer and longer: {milliseconds(first)} at the start, {milliseconds(last)} at "
                 f"step {state.step}, with inputs of the same sizes. What grows is {_WORDS[part]}{at}.",
-                why=_why(part),
-                fix=_fix(part, line),
+                why=why,
+                fix=fix.format(f"`{line.code}`" if line.code else "that part of the step"),
                 where=line,
                 steps=(max(1, marks[0].steps), state.step),
                 evidence={
@@ -215,32 +231,6 @@ class StepsGetSlower(Check):
             new = (line.samples - old) / max(1, later.step - earlier.step)
             grown.append((new - old / max(1, earlier.step), line.place))
         return max(grown, key=lambda each: each[0], default=(0.0, self._profiled))[1]
-
-
-def _why(part: str) -> str:
-    if part == "backward":
-        return (
-            "The backward pass goes through everything that the loss was made of. If a tensor of an earlier "
-            "step is part of it, that step's graph is gone through again, and so are all before it."
-        )
-    return (
-        "The model and its inputs are no larger than at the start, so the line works through something that "
-        "every step adds to: a list, a bank or a tensor of all earlier batches."
-    )
-
-
-def _fix(part: str, line: Place) -> str:
-    at = f"`{line.code}`" if line.code else "that part of the step"
-    if part == "backward":
-        return (
-            f"Look at what reaches {at} from earlier steps and cut it off: `state = state.detach()` for a "
-            "state that is carried on, `.item()` for sums; `retain_graph=True` is not needed then. Where a "
-            "tensor grows, keep its last entries only: `bank = bank[-4096:]`."
-        )
-    return (
-        f"Bound what {at} works through: count up instead of keeping everything (`total += value`), or keep "
-        "the last entries only (`history = history[-1000:]`, `collections.deque(maxlen=1000)`)."
-    )
 
 
 @dataclass(frozen=True)
@@ -347,7 +337,10 @@ class TensorsPileUp(Check):
         steps = last.look.step - first.look.step
         a_step = (held.size_bytes - first.held.size_bytes) / steps
         passes = last.passes - first.passes
-        device = "the CPU" if last.look.device == "cpu" else last.look.device
+        device, to_host = "the CPU", ""
+        if last.look.device != "cpu":
+            device = last.look.device
+            to_host = f" If all of it is needed, add `{held.added or 'x'}.cpu()`: the memory of the GPU stays free."
         yield self.finding(
             severity=severity,
             confidence=0.9,
@@ -356,7 +349,9 @@ class TensorsPileUp(Check):
             f"every step: {passes} passes over the data have ended and none of it was let go.",
             why="A tensor stays in memory as long as any container holds it. What one step adds is small; "
             "after enough steps it is all the memory there is.",
-            fix=self._fix(held, last.look.device, a_step),
+            fix=f"Empty it when an epoch is over, `{held.name}.clear()`, or keep what you compute of the tensors "
+            f"instead of them: that frees {bytes_text(held.size_bytes)} now and "
+            f"{bytes_text(int(1000 * a_step))} with every 1,000 steps to come.{to_host}",
             where=held.place,
             steps=(held.since, last.look.step),
             evidence={
@@ -368,16 +363,4 @@ class TensorsPileUp(Check):
                 "passes_outlived": float(passes),
                 "expected_gain": round(share, 3),
             },
-        )
-
-    def _fix(self, held: HeldByVariable, device: str, a_step: float) -> str:
-        to_host = (
-            f" If all of it is needed, add `{held.added or 'x'}.cpu()`: the memory of the GPU stays free."
-            if device != "cpu"
-            else ""
-        )
-        return (
-            f"Empty it when an epoch is over, `{held.name}.clear()`, or keep what you compute of the tensors "
-            f"instead of them: that frees {bytes_text(held.size_bytes)} now and "
-            f"{bytes_text(int(1000 * a_step))} with every 1,000 steps to come.{to_host}"
         )

@@ -54,7 +54,7 @@ class NoAutocast(Check):
         speed = state.speed
         if speed is None or speed.capability < self.capability:
             return
-        found = [product for product in record.products if self._is_large(product, speed)]
+        found = _float32_products(record, speed, True, self.least_product_s)
         full_s, all_s = device_s(found), device_s(record.products)
         gain = self.saved * full_s / plain_s(record)
         most = full_s >= max(self.least_share * plain_s(record), self.least_of_products * all_s)
@@ -78,9 +78,16 @@ class NoAutocast(Check):
                 },
             )
 
-    def _is_large(self, product: ProductTime, speed: SpeedSettings) -> bool:
-        on = speed.tf32_cudnn if product.is_convolution else speed.tf32_matmul
-        return product.dtype == "float32" and on and product.device_s >= self.least_product_s * product.calls
+
+def _float32_products(record: ProfileFact, speed: SpeedSettings, tf32: bool, least_s: float) -> list[ProductTime]:
+    """Those that take long enough, of the kinds for which torch's switch for TF32 is on, or off."""
+    return [
+        product
+        for product in record.products
+        if product.dtype == "float32"
+        and product.device_s >= least_s * product.calls
+        and (speed.tf32_cudnn if product.is_convolution else speed.tf32_matmul) is tf32
+    ]
 
 
 class Tf32Off(Check):
@@ -117,26 +124,16 @@ class Tf32Off(Check):
         speed = state.speed
         if speed is None or speed.capability < self.capability:
             return
-        found = [product for product in record.products if self._is_slow(product, speed)]
+        found = _float32_products(record, speed, False, self.least_product_s)
         saved_s = self.saved * device_s(found)
-        severity = severity_of(saved_s / plain_s(record)) if found else None
-        if severity is not None:
-            yield self._judge(record, speed, found, severity, saved_s)
-
-    def _is_slow(self, product: ProductTime, speed: SpeedSettings) -> bool:
-        on = speed.tf32_cudnn if product.is_convolution else speed.tf32_matmul
-        large = product.device_s >= self.least_product_s * product.calls
-        return product.dtype == "float32" and large and not on
-
-    def _judge(
-        self, record: ProfileFact, speed: SpeedSettings, found: list[ProductTime], severity: str, saved_s: float
-    ) -> Finding:
-        gain = saved_s / plain_s(record)
-        only_convolutions = all(product.is_convolution for product in found)
-        switch = "torch.backends.cudnn.allow_tf32 = True"
-        switch = switch if only_convolutions else 'torch.set_float32_matmul_precision("high")'
-        what = "convolutions" if only_convolutions else "matrix products"
-        return self.finding(
+        gain = saved_s / plain_s(record) if found else 0.0
+        severity = severity_of(gain)
+        if severity is None:
+            return
+        switch, what = 'torch.set_float32_matmul_precision("high")', "matrix products"
+        if all(product.is_convolution for product in found):
+            switch, what = "torch.backends.cudnn.allow_tf32 = True", "convolutions"
+        yield self.finding(
             severity=severity,
             confidence=0.9,
             message=f"{per_step(device_s(found), record)} of the {per_step(plain_s(record), record)} of a step are "
@@ -144,8 +141,7 @@ class Tf32Off(Check):
             why="Tensor cores take float32 numbers too if they may round them to 10 bits behind the point "
             "(TF32). Torch does not let them by default, because a few programs need all 23.",
             fix=f"Write `{switch}` at the start of the script. That saves about {100 * gain:.0f} % of a "
-            "step; bfloat16 by "
-            '`torch.autocast("cuda", dtype=torch.bfloat16)` saves more.',
+            'step; bfloat16 by `torch.autocast("cuda", dtype=torch.bfloat16)` saves more.',
             where=dearest_line(found),
             steps=profiled_steps(record),
             evidence={
@@ -185,12 +181,12 @@ class SizesNotMultipleOf8(Check):
     saved_if_odd, saved_if_even = 0.75, 0.6
 
     def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
-        parameters = [each for model in state.models.values() for each in model.parameters]
-        ours = {size for parameter in parameters if len(parameter.shape) > 1 for size in parameter.shape}
+        ours = {size for parameter in state.parameters if len(parameter.shape) > 1 for size in parameter.shape}
         found: dict[int, list[ProductTime]] = {}
         for product in record.products:
-            if self._is_large(product):
-                odd = [size for size in _sizes(product.shapes) if self._is_odd(size) and size in ours]
+            half = product.dtype in ("float16", "bfloat16") and not product.is_convolution
+            if half and product.device_s >= self.least_product_s * product.calls:
+                odd = [size for size in _sizes(product.shapes) & ours if size % 8 and size >= self.least_size]
                 if odd:
                     found.setdefault(max(odd), []).append(product)
         if not found:
@@ -223,19 +219,11 @@ class SizesNotMultipleOf8(Check):
                 },
             )
 
-    def _is_large(self, product: ProductTime) -> bool:
-        half = product.dtype in ("float16", "bfloat16")
-        return half and not product.is_convolution and product.device_s >= self.least_product_s * product.calls
-
-    def _is_odd(self, size: int) -> bool:
-        return size % 8 != 0 and size >= self.least_size
-
 
 def _owner(state: RunState, size: int) -> ParameterFact | None:
     """The largest parameter with this size; a table of embeddings is looked up and not multiplied with."""
-    parameters = [each for model in state.models.values() for each in model.parameters]
-    own = [parameter for parameter in parameters if len(parameter.shape) > 1 and size in parameter.shape]
-    tables = {module.path for model in state.models.values() for module in model.modules if "Embedding" in module.kind}
+    own = [parameter for parameter in state.parameters if len(parameter.shape) > 1 and size in parameter.shape]
+    tables = {module.path for module in state.modules if "Embedding" in module.kind}
     own = [parameter for parameter in own if parameter.path.rpartition(".")[0] not in tables] or own
     return max(own, key=lambda parameter: parameter.shape[0] * parameter.shape[1], default=None)
 
@@ -280,9 +268,9 @@ class ConvsNotChannelsLast(Check):
     def see(self, record: ProfileFact, state: RunState) -> Iterable[Finding]:
         if record.layout_s <= 0 or record.device_busy_s < self.least_busy * plain_s(record):
             return
-        severity = severity_of(self._gain(record))
+        gain = min(1.0, self.saved * record.layout_s / plain_s(record))
+        severity = severity_of(gain)
         if severity is not None:
-            gain = self._gain(record)
             convolutions = [product for product in record.products if product.is_convolution]
             yield self.finding(
                 severity=severity,
@@ -302,6 +290,3 @@ class ConvsNotChannelsLast(Check):
                     "step_s": each(plain_s(record), record),
                 },
             )
-
-    def _gain(self, record: ProfileFact) -> float:
-        return min(1.0, self.saved * record.layout_s / plain_s(record))

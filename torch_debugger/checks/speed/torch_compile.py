@@ -46,13 +46,11 @@ class GraphBreaks(Check):
         self._elapsed_s = 0.0
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if isinstance(record, Compilation):
-            self._add(record)
-        elif isinstance(record, CostFact):
+        if isinstance(record, CostFact):
             self._elapsed_s = record.elapsed_s
             yield from self.finish(state)
-
-    def _add(self, record: Compilation) -> None:
+            return
+        assert isinstance(record, Compilation)
         if record.is_part and record.place:
             self._cuts.setdefault(record.place, []).append(record)
         elif record.given_up and record.again == self.fresh and record.reason_place:
@@ -62,10 +60,9 @@ class GraphBreaks(Check):
         spent_s = sum(each.seconds for cuts in self._cuts.values() for each in cuts)
         if self._elapsed_s <= 0 or self.saved * spent_s < LEAST_GAIN * self._elapsed_s:
             return
-        place, cuts = max(self._cuts.items(), key=lambda item: (_reads(item[0]), len(item[1])))
-        yield self._found(place, cuts, spent_s, state)
-
-    def _found(self, place: Place, cuts: list[Compilation], spent_s: float, state: RunState) -> Finding:
+        place, cuts = max(
+            self._cuts.items(), key=lambda item: (_READS.search(item[0].code or "") is not None, len(item[1]))
+        )
         gain = min(1.0, self.saved * spent_s / self._elapsed_s)
         given_up = next((each for each in cuts if each.given_up), None)
         parts = sum(len({each.frame for each in found}) for found in self._cuts.values())
@@ -76,7 +73,7 @@ class GraphBreaks(Check):
         )
         took = "Trying it took" if given_up is not None else "Compiling the parts took"
         because = f" ({given_up.reason.rstrip('.')})" if given_up is not None and given_up.reason else ""
-        return self.finding(
+        yield self.finding(
             severity="note",
             confidence=0.8,
             message=f"torch.compile {done} at `{place.code or f'line {place.line}'}`{because}. {took} "
@@ -95,10 +92,6 @@ class GraphBreaks(Check):
                 "parts": float(parts + 1),
             },
         )
-
-
-def _reads(place: Place) -> bool:
-    return _READS.search(place.code or "") is not None
 
 
 class RecompilesEachStep(Check):
@@ -147,19 +140,17 @@ class RecompilesEachStep(Check):
         worst = max(often, key=lambda frame: sum(each.seconds for each in frame))
         spent_s = sum(each.seconds for each in worst[self.needed :])
         gain = min(1.0, spent_s / self._elapsed_s)
-        severity = "warning" if worst[-1].given_up else severity_of(gain)
-        if severity is not None:
-            yield self._found(worst, severity, gain, spent_s, state)
-
-    def _found(self, frame: list[Compilation], severity: str, gain: float, spent_s: float, state: RunState) -> Finding:
-        first, last = frame[0], frame[-1]
-        times = len(frame) - last.given_up
-        again = [each for each in frame if each.again]
+        first, last = worst[0], worst[-1]
+        severity = "warning" if last.given_up else severity_of(gain)
+        if severity is None:
+            return
+        times = len(worst) - last.given_up
+        again = [each for each in worst if each.again]
         reason = again[-1].reason if again else ""
         places = Counter(each.reason_place for each in again if each.reason_place)
         where = places.most_common(1)[0][0] if places else first.place
         end = " Then torch gave up: since then it runs uncompiled." if last.given_up else ""
-        return self.finding(
+        yield self.finding(
             severity=severity,
             confidence=0.9,
             message=f"torch.compile has compiled `{first.function}` {times} times by step {last.step}, the last "

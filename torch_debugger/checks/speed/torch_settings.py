@@ -9,7 +9,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check, RunState
 from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.checks.step_time import LEAST_GAIN, expected, milliseconds, severity_of, share_below, step_s
-from torch_debugger.records import CostFact, Edit, Finding, Place, Record, SampledStacks
+from torch_debugger.records import CostFact, Finding, Place, Record, SampledStacks
 
 
 class AnomalyModeLeftOn(Check):
@@ -51,7 +51,12 @@ class AnomalyModeLeftOn(Check):
             yield from self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        noted = self._noted_since_the_first_look()
+        (before, noted_before), (samples, noted_by_now) = (
+            (self._looks or [(0, 0.0)])[0],
+            (self._looks or [(0, 0.0)])[-1],
+        )
+        enough = samples - before >= self.least_samples
+        noted = (noted_by_now - noted_before) / (samples - before) if enough else 0.0
         is_on = state.speed is not None and state.speed.anomaly_mode
         if noted < self.least_noted or not state.split.is_enough():
             return
@@ -60,8 +65,11 @@ class AnomalyModeLeftOn(Check):
         gain = noted + (self.searching * state.split.share("backward") if is_on else 0.0)
         severity = severity_of(gain)
         if severity is not None:
-            place, whole_s = _where(state), step_s(state)
-            edit = _deleted(place)
+            at = state.speed.anomaly_at if state.speed is not None else Place()
+            place, whole_s = at or state.loss_place, step_s(state)
+            code = place.code or ""
+            alone = code.endswith("set_detect_anomaly(True)") and "=" not in code  # the line does nothing else
+            edit = edit_line(place, "") if alone else None
             yield self.finding(
                 severity=severity,
                 confidence=0.93,
@@ -81,25 +89,6 @@ class AnomalyModeLeftOn(Check):
                 },
                 edit=edit,
             )
-
-    def _noted_since_the_first_look(self) -> float:
-        if len(self._looks) < 2:
-            return 0.0
-        (before, noted_before), (samples, noted) = self._looks[0], self._looks[-1]
-        return (noted - noted_before) / (samples - before) if samples - before >= self.least_samples else 0.0
-
-
-def _where(state: RunState) -> Place:
-    if state.speed is not None and state.speed.anomaly_at:
-        return state.speed.anomaly_at
-    return next((site.place for site in state.sites.values()), Place())
-
-
-def _deleted(place: Place) -> Edit | None:
-    """Where the line does nothing else."""
-    code = place.code or ""
-    stands_alone = code.endswith("set_detect_anomaly(True)") and "=" not in code
-    return edit_line(place, "") if stands_alone else None
 
 
 _CALL = re.compile(r"set_num_threads\([^()]*(\([^()]*\))?[^()]*\)")
@@ -140,7 +129,8 @@ class ThreadsOversubscribed(Check):
         gain = self.saved * state.split.share(*self.computing)
         if speed.threads > speed.cores and gain >= LEAST_GAIN:
             cores = "one core" if speed.cores == 1 else f"{speed.cores} cores"
-            edit = _with_threads(speed.threads_at, speed.cores)
+            after, written = _CALL.subn(f"set_num_threads({speed.cores})", speed.threads_at.code or "", count=1)
+            edit = edit_line(speed.threads_at, after) if written else None
             instead = f"Write `{edit.after}`" if edit else f"Write `torch.set_num_threads({speed.cores})` at the start"
             yield self.finding(
                 severity="warning" if speed.threads >= self.warned_at * speed.cores else "note",
@@ -157,8 +147,3 @@ class ThreadsOversubscribed(Check):
                 evidence={"expected_gain": gain, "threads": float(speed.threads), "cores": float(speed.cores)},
                 edit=edit,
             )
-
-
-def _with_threads(place: Place, cores: int) -> Edit | None:
-    code = place.code or ""
-    return edit_line(place, _CALL.sub(f"set_num_threads({cores})", code, count=1)) if _CALL.search(code) else None

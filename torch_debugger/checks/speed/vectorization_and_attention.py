@@ -15,7 +15,7 @@ from torch_debugger.checks.step_time import (
     step_s,
 )
 from torch_debugger.records import AttentionByHand as Seen
-from torch_debugger.records import CostFact, Finding, MemoryLook, Place, Record, RowPasses, TakenRows
+from torch_debugger.records import CostFact, Finding, MemoryLook, Record, RowPasses, TakenRows
 from torch_debugger.records.performance import BEFORE_BACKWARD, WATCHER
 from torch_debugger.records.units import bytes_text
 
@@ -63,25 +63,37 @@ class RowsComputedOneByOne(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         stacks = state.sampled.get("training")
-        loops = [loop for loop in self._loops.values() if self._is_of_tiny_rows(loop)]
+        loops = [
+            loop
+            for loop in self._loops.values()
+            if loop.passes >= self.least_passes
+            and 0 < max(map(_numbers_in_row, loop.taken), default=0) <= self.largest_row
+        ]
         if not loops or stacks is None or stacks.samples < LEAST_SAMPLES or not state.split.is_enough():
             return
         counted = dict.fromkeys(loops, 0)
         for sample in samples_of_each_step(stacks, state):
             for loop in loops:
-                counted[loop] += sample.samples if any(_is_in(loop, place) for place in sample.around) else 0
+                first_line, last_line = loop.place.line or 0, loop.last
+                lines = (place.line or 0 for place in sample.around if place.file == loop.place.file)
+                counted[loop] += sample.samples if any(first_line <= line <= last_line for line in lines) else 0
         loop = max(loops, key=lambda each: counted[each])
         share = counted[loop] / stacks.samples
         saved = min(self.most_saved, 1 - self.passes_left / loop.passes)
-        gain = saved * (share + self._of_backward(loop, share, state))
+        # The share of a step that the backward of the loop takes.
+        before, of_backward = max(share, state.split.share("forward", "other")), 0.0
+        if loop.is_differentiated and before:
+            of_backward = min(self.most_backward * share, state.split.share("backward") * share / before)
+        gain = saved * (share + of_backward)
         loop_s, severity = share * step_s(state), severity_of(gain)
         if severity and loop_s >= self.least_loop_s and loop_s <= self.longest_pass_s * loop.passes:
             first, whole_s = loop.taken[0], step_s(state)
             again = ", and as much again in the backward" if loop.is_differentiated else ""
+            rows = "rows" if first.dim == 0 else f"entries along dim {first.dim}"
             yield self.finding(
                 severity=severity,
                 confidence=0.85,
-                message=f"A Python loop over the {first.shape[first.dim]} {_rows(first)} of `{first.name}` takes "
+                message=f"A Python loop over the {first.shape[first.dim]} {rows} of `{first.name}` takes "
                 f"{milliseconds(loop_s)} of the {milliseconds(whole_s)} of each step: `{loop.place.code}` "
                 f"makes {loop.passes} passes, each with {_numbers_in_row(first)} numbers of `{first.name}`.",
                 why=f"Calling an op costs some microseconds, however few numbers it works on{again}. "
@@ -98,29 +110,9 @@ class RowsComputedOneByOne(Check):
                 },
             )
 
-    def _of_backward(self, loop: RowPasses, share: float, state: RunState) -> float:
-        """The share of a step that the backward of the loop takes."""
-        before = max(share, state.split.share("forward", "other"))
-        if not loop.is_differentiated or not before:
-            return 0.0
-        return min(self.most_backward * share, state.split.share("backward") * share / before)
-
-    def _is_of_tiny_rows(self, loop: RowPasses) -> bool:
-        rows = [_numbers_in_row(each) for each in loop.taken]
-        return loop.passes >= self.least_passes and bool(rows) and max(rows) <= self.largest_row
-
-
-def _is_in(loop: RowPasses, place: Place) -> bool:
-    first, line = loop.place.line or 0, place.line or 0
-    return place.file == loop.place.file and first <= line <= loop.last
-
 
 def _numbers_in_row(taken: TakenRows) -> int:
     return math.prod(size for dim, size in enumerate(taken.shape) if dim != taken.dim)
-
-
-def _rows(taken: TakenRows) -> str:
-    return "rows" if taken.dim == 0 else f"entries along dim {taken.dim}"
 
 
 def _how(loop: RowPasses) -> str:
@@ -178,7 +170,9 @@ class AttentionByHand(Check):
             yield from self.finish(state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        fused = [each for each in self._seen.values() if self._has_kernel(each, state)]
+        on_cpu = state.speed is None or state.speed.device == "cpu"
+        # There is no kernel with dropout on the CPU.
+        fused = [each for each in self._seen.values() if state.speed is not None and not (on_cpu and each.has_dropout)]
         most = max(fused, key=lambda each: each.kept_bytes, default=None)
         if most is None or most.kept_bytes < self.least_bytes or not self._in_use:
             return
@@ -207,9 +201,6 @@ class AttentionByHand(Check):
                     "attentions": float(most.count),
                 },
             )
-
-    def _has_kernel(self, seen: Seen, state: RunState) -> bool:
-        return state.speed is not None and (state.speed.device != "cpu" or not seen.has_dropout)
 
 
 def _instead(seen: Seen) -> str:
