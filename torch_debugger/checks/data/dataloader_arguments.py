@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.batches import digest_of, inputs_of, labels_of, line_of, name_of
 from torch_debugger.checks.call_edits import loader_with_keyword
-from torch_debugger.records import BatchLook, Finding, FixedDraw, LoaderFact, Record, TargetLook
+from torch_debugger.records import BatchLook, Finding, FixedDraw, LoaderFact, Place, Record, TargetLook
 
 _WHY = (
     "Each step then pulls the model towards the class of its batch and away from all others; what it learned "
@@ -70,22 +70,17 @@ class UnshuffledSortedLabels(Check):
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if not state.loaders and len(state.sites) <= 1:
-            yield from self._judge_slices()
+            yield from self._judge_targets()
         for number, seen in self._batches.items():
             if number not in self._reported and self._is_sorted(seen):
                 yield self._judge(state.loaders[number], [seen[index] for index in sorted(seen)], state.step)
 
-    def _judge_slices(self) -> Iterable[Finding]:
+    def _judge_targets(self) -> Iterable[Finding]:
         """Without a loader: what the loss is given, step by step."""
         looks = [look for look in self._targets if look.op == "NllLoss" and look.shape[0] >= self.slice_size]
         single = [next(iter(look.labels)) for look in looks if len(look.labels) == 1]
-        if (
-            len(looks) >= self.slices_needed
-            and len(single) >= self.one_class_slices * len(looks)
-            and len(set(single)) > 1
-        ):
-            where = looks[-1].made
-            classes = len(set(single))
+        where, classes = looks[-1].made if looks else Place(), len(set(single))
+        if len(looks) >= self.slices_needed and len(single) >= self.one_class_slices * len(looks) and classes > 1:
             yield self.finding(
                 severity="warning",
                 confidence=0.88,

@@ -101,7 +101,11 @@ class SamplesRepeatedByWorkers(Check):
         if record.index != len(looks) or not inputs_of(record):
             return
         looks.append(record)
-        if len(looks) == self.groups_needed * fact.workers and self._in_groups(looks, fact.workers):
+        if len(looks) != self.groups_needed * fact.workers:
+            return
+        digests = [digest_of(look) for look in looks]
+        groups = [set(digests[start : start + fact.workers]) for start in range(0, len(digests), fact.workers)]
+        if all(len(group) == 1 for group in groups) and len(set(digests)) == len(groups):
             self._reported.add(record.loader)
             where, name = line_of(fact), name_of(fact)
             yield self.finding(
@@ -118,9 +122,3 @@ class SamplesRepeatedByWorkers(Check):
                 steps=(looks[0].step, looks[-1].step),
                 evidence={"workers": float(fact.workers), "batches": float(len(looks))},
             )
-
-    def _in_groups(self, looks: list[BatchLook], size: int) -> bool:
-        digests = [digest_of(look) for look in looks]
-        groups = [set(digests[start : start + size]) for start in range(0, len(digests), size)]
-        together = {digest for group in groups for digest in group}
-        return all(len(group) == 1 for group in groups) and len(together) == len(groups)

@@ -9,17 +9,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.batches import digest_of, inputs_of, line_of, name_of
 from torch_debugger.checks.call_edits import edit_line
-from torch_debugger.records import (
-    BatchLook,
-    Edit,
-    Finding,
-    FixedDraw,
-    InputLook,
-    LoaderFact,
-    Record,
-    TargetLook,
-    TensorLook,
-)
+from torch_debugger.records import BatchLook, Finding, FixedDraw, InputLook, LoaderFact, Record, TargetLook
 
 _NEXT_OF_ITER = re.compile(r"^(?P<names>[\w, ()]+?)\s*=\s*next\(\s*iter\(\s*(?P<loader>[\w.]+)\s*\)\s*\)$")
 _LOOP = re.compile(r"^for (?P<names>.+?) in .+:")
@@ -64,12 +54,21 @@ class ConstantBatch(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if self._reported:
             return
-        if isinstance(record, InputLook):
-            yield from self._see_input(record, state)
+        if isinstance(record, FixedDraw):
+            self._draw = record if record.each == "step" else self._draw
         elif isinstance(record, BatchLook):
             yield from self._see_batch(record, state)
-        elif isinstance(record, FixedDraw) and record.each == "step":
-            self._draw = record
+        elif isinstance(record, InputLook):
+            if self._inputs and self._inputs[-1].samples != record.samples:
+                self._inputs.clear()
+                self._moved.clear()
+            self._inputs.append(record)
+            steps = {given.step for given in self._inputs}
+            if self._draw is not None and record.samples and len(steps) >= self.inputs_needed:
+                yield self._drawn_again(self._draw, record, len(steps))
+                return
+            self._moved_then = dict(self._moved)
+            yield from self._compare(state)
 
     def _see_batch(self, look: BatchLook, state: RunState) -> Iterable[Finding]:
         for tensor in inputs_of(look):
@@ -81,10 +80,17 @@ class ConstantBatch(Check):
         fact = state.loaders.get(look.loader)
         if fact is not None and fact.length != 1 and inputs_of(look):
             self._count(look)
-            if len(self._restarts[look.loader]) >= self.steps_needed and self._is_what_trains(look):
-                streak = self._restarts[look.loader]
+            streak = self._restarts[look.loader]
+            if len(streak) < self.steps_needed:
+                return
+            # It is this batch that the model gets, and not one of another loader beside it.
+            known = {given.samples for given in self._inputs if given.samples}
+            trains = {tensor.samples for tensor in inputs_of(look)} >= known if known else len(self._restarts) == 1
+            if trains:
                 self._reported = True
                 name, last = name_of(fact), streak[-1]
+                written = _NEXT_OF_ITER.match(fact.place.code or "")
+                loop = f"for {written['names']} in {written['loader']}:" if written else f"for batch in {name}:"
                 others = f"the other {fact.length - 1} batches" if fact.length else "all other batches"
                 yield self.finding(
                     severity="error",
@@ -93,11 +99,11 @@ class ConstantBatch(Check):
                     f"{at_line(fact.place)} starts the loader anew each time, and {others} are never used.",
                     why=f"`next(iter({name}))` makes a new iterator and takes its first batch. Without shuffling that "
                     f"is always the same one; {len(streak)} steps in a row were given identical samples.",
-                    fix=f"Loop over the loader: {_loop(fact)} in place of `next(iter(...))`{at_line(fact.place)}.",
+                    fix=f"Loop over the loader: `{loop}` in place of `next(iter(...))`{at_line(fact.place)}.",
                     where=fact.place,
                     steps=(streak[0].step, last.step),
                     evidence={"steps": float(len(streak)), "batches": float(fact.length or 0)},
-                    edit=_edit(fact),
+                    edit=edit_line(fact.place, loop) if written else None,
                 )
 
     def _count(self, look: BatchLook) -> None:
@@ -109,42 +115,19 @@ class ConstantBatch(Check):
         if not look.index and look.trained:
             streak.append(look)
 
-    def _is_what_trains(self, look: BatchLook) -> bool:
-        """It is this batch that the model gets, and not one of another loader beside it."""
-        known = [given.samples for given in self._inputs if given.samples]
-        if known:
-            return {tensor.samples for tensor in inputs_of(look)} >= set(known)
-        return len(self._restarts) == 1
-
-    def _see_input(self, look: InputLook, state: RunState) -> Iterable[Finding]:
-        if self._inputs and self._inputs[-1].samples != look.samples:
-            self._inputs.clear()
-            self._moved.clear()
-        self._inputs.append(look)
-        steps = {given.step for given in self._inputs}
-        if self._draw is not None and look.samples and len(steps) >= self.inputs_needed:
-            yield self._drawn_again(self._draw, look, len(steps))
-            return
-        self._moved_then = dict(self._moved)
-        yield from self._compare(state)
-
     def _compare(self, state: RunState) -> Iterable[Finding]:
         """The loader had moved on between the looks at the input already, and has since."""
         look = self._inputs[-1]
-        origin, looks = self._origin.get(look.samples), len({given.step for given in self._inputs})
+        origin, steps = self._origin.get(look.samples), {given.step for given in self._inputs}
         fact = state.loaders.get(origin.loader) if origin is not None else None
-        if origin is None or fact is None or looks < self.inputs_needed:
+        if origin is None or fact is None or len(steps) < self.inputs_needed:
             return
-        if not self._is_in_a_row():
+        # On two steps that follow one another; looks an epoch apart meet the same batch of a fixed order.
+        if not any(step + 1 in steps for step in steps):
             return
         between, in_all = (moved.get(origin.loader, 0) for moved in (self._moved_then, self._moved))
-        if between >= looks - 1 and in_all >= self.steps_needed:
+        if between >= len(steps) - 1 and in_all >= self.steps_needed:
             yield self._left_behind(fact, look, origin)
-
-    def _is_in_a_row(self) -> bool:
-        """On two steps that follow one another; looks an epoch apart meet the same batch of a fixed order."""
-        steps = {given.step for given in self._inputs}
-        return any(step + 1 in steps for step in steps)
 
     def _drawn_again(self, draw: FixedDraw, look: InputLook, steps: int) -> Finding:
         self._reported = True
@@ -179,17 +162,6 @@ class ConstantBatch(Check):
             steps=(first, look.step),
             evidence={"looks": float(len(self._inputs)), "batches": float(moved)},
         )
-
-
-def _loop(fact: LoaderFact) -> str:
-    written = _NEXT_OF_ITER.match(fact.place.code or "")
-    names = written["names"] if written else "batch"
-    return f"`for {names} in {written['loader'] if written else name_of(fact)}:`"
-
-
-def _edit(fact: LoaderFact) -> Edit | None:
-    alone = _NEXT_OF_ITER.match(fact.place.code or "")
-    return edit_line(fact.place, _loop(fact).strip("`")) if alone else None
 
 
 class IdenticalSamples(Check):
@@ -293,16 +265,9 @@ class IdenticalSamples(Check):
             )
 
     def _is_uniform(self, look: BatchLook) -> bool:
-        inputs = [tensor for tensor in look.tensors if _elements(tensor) >= self.elements_needed]
-        targets = [tensor for tensor in look.tensors if _elements(tensor) == 1]
+        inputs = [tensor for tensor in look.tensors if math.prod(tensor.shape[1:]) >= self.elements_needed]
+        targets = [tensor for tensor in look.tensors if math.prod(tensor.shape[1:]) == 1]
         alike = all(len(set(tensor.samples)) == 1 and tensor.std > 0 for tensor in inputs)
         many = all(len(tensor.samples) >= self.samples_needed for tensor in inputs)
         differ = any(len(set(tensor.samples or tensor.labels)) > 1 for tensor in targets)
         return bool(inputs) and alike and many and differ and len(inputs) + len(targets) == len(look.tensors)
-
-
-def _elements(tensor: TensorLook) -> int:
-    count = 1
-    for size in tensor.shape[1:]:
-        count *= size
-    return count

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Iterable
+from dataclasses import dataclass, field
 
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.batches import label_tensor, line_of, name_of
-from torch_debugger.checks.trends import LossPoints
 from torch_debugger.records import (
     BatchLook,
     Finding,
@@ -20,20 +21,13 @@ from torch_debugger.records import (
 )
 
 
+@dataclass
 class _Labels:
     """The labels of one loader."""
 
-    def __init__(self) -> None:
-        self.classes: set[int] = set()
-        self.batches: set[int] = set()  # of a pass
-        self.count = 0
-
-    def see(self, look: BatchLook) -> None:
-        labels = label_tensor(look)
-        if labels is not None:
-            self.classes |= {labels.lowest, labels.highest}
-            self.batches.add(look.index)
-            self.count += labels.shape[0]
+    classes: set[int] = field(default_factory=set)
+    batches: set[int] = field(default_factory=set)  # of a pass
+    count: int = 0
 
 
 class LabelsConstant(Check):
@@ -72,16 +66,17 @@ class LabelsConstant(Check):
             self._targets.append(record)
         elif isinstance(record, BatchLook) and record.trained and not self._reported:
             fact = state.loaders.get(record.loader)
-            if fact is not None:
-                yield from self._count(record, fact)
-
-    def _count(self, look: BatchLook, fact: LoaderFact) -> Iterable[Finding]:
-        seen = self._seen.setdefault(look.loader, _Labels())
-        seen.see(look)
-        whole = fact.length is not None and len(seen.batches) >= fact.length
-        if whole and len(seen.classes) == 1 and self._is_what_the_loss_gets(seen):
-            self._reported = True
-            yield self._judge(fact, seen, look.step)
+            if fact is None:
+                return
+            seen, labels = self._seen.setdefault(record.loader, _Labels()), label_tensor(record)
+            if labels is not None:
+                seen.classes |= {labels.lowest, labels.highest}
+                seen.batches.add(record.index)
+                seen.count += labels.shape[0]
+            whole = fact.length is not None and len(seen.batches) >= fact.length
+            if whole and len(seen.classes) == 1 and self._is_what_the_loss_gets(seen):
+                self._reported = True
+                yield self._judge(fact, seen, record.step)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for number, seen in self._seen.items():
@@ -146,45 +141,40 @@ class LabelsShuffledApart(Check):
             self._pairs.append(record)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        fallen = self._fallen(state.losses.finite())
-        if self._pairs and len(state.optimizers) == 1 and fallen is not None and fallen < self.most_fallen:
+        values = [value for _, value in state.losses.finite()]
+        if not self._pairs or len(state.optimizers) != 1 or len(values) < self.fewest_losses:
+            return
+        begun = statistics.median(values[len(values) // 10 : len(values) // 3])
+        fallen = 1.0 - statistics.median(values[-len(values) // 5 :]) / begun if begun > 0 else math.inf
+        if fallen < self.most_fallen:
             pair = self._pairs[0]
+            what, fix = _in_words(pair)
             yield self.finding(
                 severity="error",
                 confidence=0.9,
-                message=f"{_what(pair)}: samples get the labels of others. Since its beginning the loss has fallen by "
+                message=f"{what}: samples get the labels of others. Since its beginning the loss has fallen by "
                 f"{max(0.0, fallen):.0%}.",
                 why="No input tells anything about its label any more. What is left to learn is how often each "
                 "label occurs.",
-                fix=_fix(pair),
+                fix=fix,
                 where=pair.place,
                 steps=(pair.step, max(pair.step, state.step)),
                 evidence={"first": pair.first, "second": pair.second, "loss_fallen": fallen},
             )
 
-    def _fallen(self, points: LossPoints) -> float | None:
-        if len(points) < self.fewest_losses:
-            return None
-        values = [value for _, value in points]
-        begun = statistics.median(values[len(values) // 10 : len(values) // 3])
-        now = statistics.median(values[-len(values) // 5 :])
-        return 1.0 - now / begun if begun > 0 else None
 
-
-def _what(pair: ShuffledPair) -> str:
+def _in_words(pair: ShuffledPair) -> tuple[str, str]:
+    """What is shuffled, and what to do."""
     first, second = pair.first, pair.second
     if pair.index:
-        return f"`{first}` is read in the shuffled order `{pair.index}`, and `{second}` beside it in its own"
+        return (
+            f"`{first}` is read in the shuffled order `{pair.index}`, and `{second}` beside it in its own",
+            f"Read both with the same index, in one order: `{second}[{pair.index}]`.",
+        )
+    what = f"`{first}` is shuffled, and `{second}`, which is read side by side with it, is not"
     if pair.both:
-        return f"`{first}` and `{second}`, which are read side by side, are shuffled in two different orders"
-    return f"`{first}` is shuffled, and `{second}`, which is read side by side with it, is not"
-
-
-def _fix(pair: ShuffledPair) -> str:
-    first, second = pair.first, pair.second
-    if pair.index:
-        return f"Read both with the same index, in one order: `{second}[{pair.index}]`."
-    return (
+        what = f"`{first}` and `{second}`, which are read side by side, are shuffled in two different orders"
+    return what, (
         f"Draw one order and use it for both: `order = torch.randperm(len({first}))`, then `{first}[order]` "
         f"and `{second}[order]`."
     )
@@ -230,26 +220,23 @@ class TargetLeakage(Check):
             self._input = record if len(record.shape) == 2 else self._input
         elif isinstance(record, FutureLook) and not self._reported and record.seeing == record.attentions:
             yield from self._see_future(record)
-        elif isinstance(record, TargetLook) and not self._reported and self._has_table(record):
-            yield from self._see_target(record)
+        elif isinstance(record, TargetLook) and self._input is not None and not self._reported:
+            if self._input.step != record.step:
+                return  # the columns were not looked at
+            yield from self._see_target(record, self._input)
 
-    def _has_table(self, look: TargetLook) -> bool:
-        """The columns were looked at in this very step."""
-        return self._input is not None and self._input.step == look.step
-
-    def _see_target(self, look: TargetLook) -> Iterable[Finding]:
-        columns = self._columns()
-        if (
-            not columns
-            or len(columns & set(look.copied_to)) != 1
-            or not (look.shape[0] >= self.samples_needed and len(look.labels) != 1)
-        ):
+    def _see_target(self, look: TargetLook, given: InputLook) -> Iterable[Finding]:
+        # Those that were equal to the target in every look so far.
+        columns = set(range(given.shape[1])) if given.shape[1] >= self.columns_needed else set()
+        for each in (*self._streak, look):
+            columns &= set(each.copied_to)
+        if len(columns) != 1 or look.shape[0] < self.samples_needed or len(look.labels) == 1:
             self._streak.clear()
-        else:
-            self._streak.append(look)
-            if len({look.step for look in self._streak}) >= self.looks_needed and self._input is not None:
-                self._reported = True
-                yield self._judge(self._input, min(columns & set(look.copied_to)))
+            return
+        self._streak.append(look)
+        if len({look.step for look in self._streak}) >= self.looks_needed:
+            self._reported = True
+            yield self._judge(given, columns.pop())
 
     def _see_future(self, look: FutureLook) -> Iterable[Finding]:
         self._futures.append(look)
@@ -276,14 +263,6 @@ class TargetLeakage(Check):
                 steps=(self._futures[0].step, look.step),
                 evidence={"attentions": float(look.attentions), "places": float(look.length)},
             )
-
-    def _columns(self) -> set[int]:
-        """Those that were equal to the target in every look so far."""
-        wide = self._input is not None and self._input.shape[1] >= self.columns_needed
-        columns = set(range(self._input.shape[1])) if wide and self._input is not None else set()
-        for look in self._streak:
-            columns &= set(look.copied_to)
-        return columns
 
     def _judge(self, given: InputLook, column: int) -> Finding:
         first, last = self._streak[0], self._streak[-1]

@@ -4,19 +4,86 @@ from __future__ import annotations
 
 import ast
 import functools
+import math
 import statistics
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from typing import ClassVar
 
 from torch_debugger.checks.base import Check, RunState, at_line
-from torch_debugger.checks.batches import LARGE, RawInputs, is_evaluation, is_image, is_trained, name_of, rms, root_of
+from torch_debugger.checks.batches import is_evaluation, name_of
 from torch_debugger.checks.call_edits import only_argument, with_argument
+from torch_debugger.checks.trends import fallen_share, recent_level
 from torch_debugger.records import BatchLook, Finding, InputLook, Record, RootInput, TargetLook
 
 _KINDS = ("Linear", "Conv1d", "Conv2d", "Conv3d", "RNN", "LSTM", "GRU")
 
 
-class InputNotNormalized(Check):
+# Weights are drawn for inputs of about unit size: a hundred times that is a hundred times the output.
+_LARGE = 50.0
+_LOOKS = 3  # on different steps
+_CHANCE = 0.8  # of the loss of a guess among all classes
+_FALLEN = 0.3  # of the first loss, where there are no classes
+_FLAT = frozenset(
+    side * side * channels for side in (8, 14, 16, 20, 24, 28, 32, 48, 64, 96, 128, 224) for channels in (1, 3)
+)
+
+
+class _RawInputs(Check):
+    """Numbers that reach the first layer as they came from the file: too large for weights drawn for unit scale."""
+
+    reads: ClassVar[tuple[type, ...]] = (InputLook, TargetLook)
+
+    def __init__(self) -> None:
+        self._looks: dict[str, list[InputLook]] = {}  # at each layer: the first ones, and the last
+        self._modest: set[str] = set()  # layers that were given other numbers as well
+        self._classes: set[str] = set()
+
+    def see(self, record: InputLook | TargetLook, state: RunState) -> None:
+        if isinstance(record, TargetLook):
+            self._classes |= set(record.labels)
+            return
+        looks = self._looks.setdefault(record.layer, [])
+        if all(record.step != earlier.step for earlier in looks):
+            looks[_LOOKS:] = [record]
+            if _rms(record) < _LARGE:
+                self._modest.add(record.layer)
+
+    def layers(self, state: RunState) -> Iterator[list[InputLook]]:
+        """Of every layer that was given large numbers all the time and whose own weights learn, the looks."""
+        learning = [parameter.path for parameter in state.parameters if parameter.trainable]
+        for layer, looks in self._looks.items():
+            known = layer.split(".")[0] in state.models
+            learns = known and any(path.startswith(f"{layer}.") for path in learning)
+            if learns and layer not in self._modest and len(looks) >= _LOOKS:
+                yield looks
+
+    def severity(self, state: RunState) -> str:
+        """A warning where the loss shows no learning; a run that learns all the same gets a note."""
+        points = state.losses.finite()
+        if len(state.sites) > 1 or len(points) < 20 or len(points) < len(state.losses.points):
+            return "note"
+        if len(self._classes) > 1:
+            return "warning" if recent_level(points, 20) >= _CHANCE * math.log(len(self._classes)) else "note"
+        return "warning" if (fallen_share(points) or 0.0) < _FALLEN else "note"
+
+
+def _rms(look: InputLook) -> float:
+    """Root of the mean square: of everything, or of a table's largest column."""
+    return float(max((look.mean**2 + look.std**2) ** 0.5, look.column_rms))
+
+
+def _is_image(look: InputLook) -> bool:
+    """Bytes as numbers: 0 to 255, in a convolution or in the rows of a flattened image."""
+    in_bytes = look.minimum >= 0 and 128 <= look.maximum <= 255
+    return in_bytes and (look.kind == "Conv2d" or (look.kind == "Linear" and look.shape[-1] in _FLAT))
+
+
+def _root(look: InputLook) -> str:
+    return look.layer.split(".")[0]
+
+
+class InputNotNormalized(_RawInputs):
     """Inputs reach the first layer in raw units, a hundred times the size that weights are made for.
 
     Symptom:
@@ -36,32 +103,26 @@ class InputNotNormalized(Check):
     id = "TD203"
     name = "input-not-normalized"
     title = "features go into the model in raw units"
-    reads = (InputLook, TargetLook)
     explains = (
         "lr-too-high", "dead-relu", "saturated-sigmoid-or-tanh", "loss-not-finite", "overflow-ahead",
         "vanishing-gradient",
     )  # fmt: skip
 
     # For layers with PyTorch's default or any fan-in initialization, which assume inputs of unit variance.
-    large = 2 * LARGE
-
-    def __init__(self) -> None:
-        self._raw = RawInputs()
+    large = 2 * _LARGE
 
     def see(self, record: InputLook | TargetLook, state: RunState) -> None:
         if isinstance(record, TargetLook) or record.kind in _KINDS:
-            self._raw.see(record)
+            super().see(record, state)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
-        for looks in self._raw.layers():
-            large = all(rms(look) >= self.large and not is_image(look) for look in looks)
-            if large and is_trained(looks[0], state):
-                severity = self._raw.severity(state)
+        for looks in self.layers(state):
+            if all(_rms(look) >= self.large and not _is_image(look) for look in looks):
                 first, last = looks[0], looks[-1]
-                argument = only_argument(first.call.code, root_of(first)) or "x"
+                argument = only_argument(first.call.code, _root(first)) or "x"
                 column = f": column {last.column} has a root mean square of {last.column_rms:.4g}"
                 yield self.finding(
-                    severity=severity,
+                    severity=self.severity(state),
                     confidence=0.88,
                     message=f"`{first.layer}` ({first.kind}) is given raw numbers between {last.minimum:.4g} and "
                     f"{last.maximum:.4g} by the call{at_line(first.call)}{column if last.column >= 0 else ''}.",
@@ -71,11 +132,11 @@ class InputNotNormalized(Check):
                     "mean) / std` with `mean` and `std` of the training data, column by column.",
                     where=first.call,
                     steps=(first.step, last.step),
-                    evidence={"rms": rms(last), "minimum": last.minimum, "maximum": last.maximum},
+                    evidence={"rms": _rms(last), "minimum": last.minimum, "maximum": last.maximum},
                 )
 
 
-class ImageRange(Check):
+class ImageRange(_RawInputs):
     """Images reach the first layer with values from 0 to 255.
 
     Symptom:
@@ -94,24 +155,16 @@ class ImageRange(Check):
     id = "TD202"
     name = "image-range-0-255"
     title = "images go into the model as 0 to 255"
-    reads = (InputLook, TargetLook)
     explains = ("lr-too-high", "dead-relu", "loss-not-finite", "overflow-ahead", "vanishing-gradient")
 
-    def __init__(self) -> None:
-        self._raw = RawInputs()
-
-    def see(self, record: InputLook | TargetLook, state: RunState) -> None:
-        self._raw.see(record)
-
     def finish(self, state: RunState) -> Iterable[Finding]:
-        for looks in self._raw.layers():
-            if all(is_image(look) for look in looks) and is_trained(looks[0], state):
-                severity = self._raw.severity(state)
+        for looks in self.layers(state):
+            if all(_is_image(look) for look in looks):
                 first, last = looks[0], looks[-1]
-                argument = only_argument(first.call.code, root_of(first)) or "images"
+                argument = only_argument(first.call.code, _root(first)) or "images"
                 change = f"`{argument} / 255`" if argument.isidentifier() else f"`({argument}) / 255`"
                 yield self.finding(
-                    severity=severity,
+                    severity=self.severity(state),
                     confidence=0.9,
                     message=f"`{first.layer}` ({first.kind}) is given images with values up to {last.maximum:.0f} "
                     f"(mean {last.mean:.0f}, std {last.std:.0f}) by the call{at_line(first.call)}.",
@@ -121,7 +174,7 @@ class ImageRange(Check):
                     where=first.call,
                     steps=(first.step, last.step),
                     evidence={"maximum": last.maximum, "mean": last.mean, "std": last.std},
-                    edit=with_argument(first.call, root_of(first), "{} / 255"),
+                    edit=with_argument(first.call, _root(first), "{} / 255"),
                 )
 
 
@@ -164,13 +217,12 @@ class ValidationScaleDiffers(Check):
             fact = state.loaders.get(record.loader)
             if not record.trained and fact is not None and is_evaluation(name_of(fact)):
                 self._loader_steps.add(record.step)
-        elif isinstance(record, RootInput) and self._counts(record):
+        elif isinstance(record, RootInput):
+            if record.root in self._settled or not record.std > 0 or record.shape[0] <= 1:
+                return
             looks = self._trained if record.trained else self._evaluated
             looks.setdefault(record.root, deque(maxlen=_MOST_LOOKS)).append(record)
             yield from self._compare(record.root)
-
-    def _counts(self, look: RootInput) -> bool:
-        return look.root not in self._settled and look.std > 0 and look.shape[0] > 1
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for root in tuple(self._evaluated):
@@ -182,8 +234,9 @@ class ValidationScaleDiffers(Check):
         if root in self._settled or not trained or not evaluated:
             return
         shapes = {look.shape[1:] for look in [*trained, *evaluated]}
-        low, high = sorted((trained, evaluated), key=lambda looks: statistics.median(map(_std, looks)))
-        if len(shapes) > 1 or min(map(_std, high)) < self.factor * max(map(_std, low)):
+        deviations = ([look.std for look in looks] for looks in (trained, evaluated))
+        low, high = sorted(deviations, key=statistics.median)
+        if len(shapes) > 1 or min(high) < self.factor * max(low):
             self._settled.add(root)
         elif min(len(trained), len(evaluated)) >= self.looks_needed:
             self._settled.add(root)
@@ -205,20 +258,14 @@ class ValidationScaleDiffers(Check):
             )
 
     def _is_validation(self, look: RootInput) -> bool:
-        return look.step in self._loader_steps or any(is_evaluation(name) for name in _names(look))
-
-
-def _std(look: RootInput) -> float:
-    return look.std
-
-
-def _names(look: RootInput) -> tuple[str, ...]:
-    """The variables in what the model is given on that line."""
-    return _names_in(look.call.code, look.root)
+        return look.step in self._loader_steps or any(
+            is_evaluation(name) for name in _names_in(look.call.code, look.root)
+        )
 
 
 @functools.lru_cache(maxsize=256)
 def _names_in(code: str | None, root: str) -> tuple[str, ...]:
+    """The variables in what the model is given on that line."""
     argument = only_argument(code, root)
     tree = ast.parse(argument) if argument else None
     return tuple(node.id for node in ast.walk(tree) if isinstance(node, ast.Name)) if tree else ()

@@ -14,7 +14,6 @@ from torch_debugger.records import (
     Edit,
     Finding,
     InputLook,
-    ModuleFact,
     Place,
     Record,
     SequenceInput,
@@ -191,7 +190,9 @@ class BatchAxisTakenForTime(Check):
     def _compare(self, look: SequenceInput, targets: tuple[int, ...], state: RunState) -> Iterable[Finding]:
         first, second = look.shape[:2]
         one_each = len(targets) == 1 or targets[1:] == (1,)
-        batch = targets[0] if one_each else self._batch_size(state)
+        # Of the loader that is trained on; where there is one, or all agree.
+        sizes = {fact.batch_size for number in self._trained if (fact := state.loaders.get(number)) is not None}
+        batch = targets[0] if one_each else sizes.pop() if len(sizes) == 1 else None
         if batch == second:
             self._cleared.add(look.layer)
         if batch != first or second in (1, first) or look.fed[:1] != (first,) or look.layer in self._cleared:
@@ -203,15 +204,14 @@ class BatchAxisTakenForTime(Check):
             self._reported.add(root)
             yield self._judge(look, steps[0], state)
 
-    def _batch_size(self, state: RunState) -> int | None:
-        """Of the loader that is trained on; where there is one, or all agree."""
-        sizes = {fact.batch_size for number in self._trained if (fact := state.loaders.get(number)) is not None}
-        return sizes.pop() if len(sizes) == 1 else None
-
     def _judge(self, look: SequenceInput, first: int, state: RunState) -> Finding:
         batch, steps, size = look.shape
-        module = _maker(look.layer, state)
-        where = module.place if module is not None else look.call
+        # The line of the module itself, or of the nearest one around it whose line is known.
+        names = look.layer.split(".")
+        around = (state.module(".".join(names[:count])) for count in range(len(names), 0, -1))
+        where = next((module.place for module in around if module is not None and module.place.file), look.call)
+        code = where.code or ""
+        whole = code.endswith(")") and code.count(f"{look.kind}(") == 1 and code.count("(") == 1
         return self.finding(
             severity="error",
             confidence=0.92,
@@ -224,21 +224,5 @@ class BatchAxisTakenForTime(Check):
             where=where,
             steps=(first, look.step),
             evidence={"batch": float(batch), "steps": float(steps), "features": float(size)},
-            edit=_with_batch_first(where, look.kind),
+            edit=edit_line(where, f"{code[:-1]}, batch_first=True)") if whole and "batch_first" not in code else None,
         )
-
-
-def _maker(path: str, state: RunState) -> ModuleFact | None:
-    """The module itself, or the nearest one around it whose line is known."""
-    while path:
-        module = state.module(path)
-        if module is not None and module.place.file:
-            return module
-        path = path.rpartition(".")[0]
-    return None
-
-
-def _with_batch_first(place: Place, kind: str) -> Edit | None:
-    code = place.code or ""
-    whole = code.endswith(")") and code.count(f"{kind}(") == 1 and code.count("(") == 1 and "batch_first" not in code
-    return edit_line(place, f"{code[:-1]}, batch_first=True)") if whole else None

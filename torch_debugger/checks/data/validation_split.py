@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
@@ -35,11 +36,6 @@ class _Samples:
     def tells_apart(self, share: float) -> bool:
         """Whether a digest stands for one sample: tiny vocabularies and blank samples repeat themselves."""
         return self.varied or (bool(self.count) and len(self.digests) >= share * self.count)
-
-    @property
-    def repeats(self) -> bool:
-        """The same sample several times in one pass."""
-        return len(self.digests) < 0.9 * self.count
 
 
 class TrainValidationOverlap(Check):
@@ -98,18 +94,22 @@ class TrainValidationOverlap(Check):
         seen = min(1.0, len(trained.digests) / rival.samples) if rival.samples else 1.0
         apart = trained.tells_apart(self.distinct) and evaluated.tells_apart(self.distinct)
         many = both >= max(self.matches_needed, self.overlap * seen * len(evaluated.digests))
-        by_chance = both <= 2 * self._by_chance(trained, evaluated) and not _share_a_source(fact, rival)
-        if apart and many and not by_chance and is_evaluation(name_of(fact)):
-            self._reported.add(look.loader)
-            numbers = (both, len(evaluated.digests), look.step)
-            yield self._judge(fact, rival, *numbers, repeats=trained.repeats)
-
-    def _by_chance(self, trained: _Samples, evaluated: _Samples) -> float:
-        """How many samples of the second the first would have if both were drawn alike: by how many of its own
-        samples are equal."""
+        # How many samples of the second the first would have if both were drawn alike: by how many of its own
+        # samples are equal.
         pairs = trained.count * (trained.count - 1) / 2
         equal = (trained.count - trained.distinct) / pairs if pairs else 0.0
-        return equal * len(trained.digests) * len(evaluated.digests)
+        expected = equal * len(trained.digests) * len(evaluated.digests)
+        # Some line makes the data of both, as far as their lines are known.
+        lines, others = (
+            {(each.file, each.line) for each in loader.upstream if not _SETTINGS.search(each.code or "")}
+            for loader in (fact, rival)
+        )
+        one_source = not (fact.upstream and rival.upstream) or bool(lines & others)
+        by_chance = both <= 2 * expected and not one_source
+        if apart and many and not by_chance and is_evaluation(name_of(fact)):
+            self._reported.add(look.loader)
+            repeats = len(trained.digests) < 0.9 * trained.count  # the same sample several times in one pass
+            yield self._judge(fact, rival, both, len(evaluated.digests), look.step, repeats)
 
     def _judge(self, fact: LoaderFact, rival: LoaderFact, both: int, count: int, step: int, repeats: bool) -> Finding:
         where, name, other = _cut(fact, rival), name_of(fact), name_of(rival)
@@ -133,15 +133,6 @@ class TrainValidationOverlap(Check):
         )
 
 
-def _share_a_source(fact: LoaderFact, rival: LoaderFact) -> bool:
-    """Some line that makes the data of both, as far as their lines are known."""
-    lines = [
-        {(each.file, each.line) for each in loader.upstream if not _SETTINGS.search(each.code or "")}
-        for loader in (fact, rival)
-    ]
-    return not (fact.upstream and rival.upstream) or bool(lines[0] & lines[1])
-
-
 def _cut(fact: LoaderFact, rival: LoaderFact) -> Place:
     """Where the data of one parts from the other's: the first statement of its own, else the one that makes
     both; the line of a loader where that is undivided data, or nothing of the kind is known."""
@@ -158,15 +149,9 @@ def _cut(fact: LoaderFact, rival: LoaderFact) -> Place:
 class _Classes:
     """The labels of one loader."""
 
-    counts: dict[int, int] = field(default_factory=dict)
+    counts: Counter[int] = field(default_factory=Counter)
     batches: set[int] = field(default_factory=set)
     first_step: int = 0
-
-    def see(self, look: BatchLook) -> None:
-        self.first_step = self.first_step or look.step
-        self.batches.add(look.index)
-        for label in labels_of(look):
-            self.counts[label] = self.counts.get(label, 0) + 1
 
 
 class ValidationClassesUnseen(Check):
@@ -206,9 +191,12 @@ class ValidationClassesUnseen(Check):
             self._classifies |= record.op == "NllLoss" and bool(record.labels)
             return
         assert isinstance(record, BatchLook)
-        if labels_of(record):
-            seen = self._trained if record.trained else self._evaluated
-            seen.setdefault(record.loader, _Classes()).see(record)
+        if labels := labels_of(record):
+            classes = self._trained if record.trained else self._evaluated
+            seen = classes.setdefault(record.loader, _Classes())
+            seen.first_step = seen.first_step or record.step
+            seen.batches.add(record.index)
+            seen.counts.update(labels)
             if not record.trained and record.loader not in self._reported:
                 yield from self._compare(record, state)
 
@@ -225,24 +213,21 @@ class ValidationClassesUnseen(Check):
         many = total >= self.labels_needed and sum(unseen.values()) >= self.unseen_share * total
         if many and is_evaluation(name_of(fact)):
             self._reported.add(look.loader)
-            yield self._judge(fact, rival, unseen, total, look.step)
-
-    def _judge(self, fact: LoaderFact, rival: LoaderFact, unseen: dict[int, int], total: int, step: int) -> Finding:
-        where, name, other = line_of(fact), name_of(fact), name_of(rival)
-        classes = ", ".join(str(label) for label in sorted(unseen)[:6])
-        return self.finding(
-            severity="warning",
-            confidence=0.9,
-            message=f"{sum(unseen.values())} of the {total} labels seen from `{name}`{at_line(where)} are classes that "
-            f"`{other}`{at_line(line_of(rival))} never has: {classes}.",
-            why="A model cannot learn a class that it is never shown. Data that is sorted by class and cut in "
-            "two gives each part classes of its own.",
-            fix="Shuffle before the split, for instance with `torch.utils.data.random_split`, so that "
-            f"`{other}` and `{name}`{at_line(where)} both have all classes.",
-            where=where,
-            steps=(self._evaluated[fact.number].first_step, step),
-            evidence={"unseen": float(sum(unseen.values())), "labels": float(total)},
-        )
+            where, name, other = line_of(fact), name_of(fact), name_of(rival)
+            classes = ", ".join(str(label) for label in sorted(unseen)[:6])
+            yield self.finding(
+                severity="warning",
+                confidence=0.9,
+                message=f"{sum(unseen.values())} of the {total} labels seen from `{name}`{at_line(where)} are classes "
+                f"that `{other}`{at_line(line_of(rival))} never has: {classes}.",
+                why="A model cannot learn a class that it is never shown. Data that is sorted by class and cut in "
+                "two gives each part classes of its own.",
+                fix="Shuffle before the split, for instance with `torch.utils.data.random_split`, so that "
+                f"`{other}` and `{name}`{at_line(where)} both have all classes.",
+                where=where,
+                steps=(evaluated.first_step, look.step),
+                evidence={"unseen": float(sum(unseen.values())), "labels": float(total)},
+            )
 
 
 class AugmentationOnValidation(Check):
@@ -283,7 +268,8 @@ class AugmentationOnValidation(Check):
             return
         looks = self._first.setdefault(record.loader, [])
         looks.append(record)
-        if self._is_judged(fact) and self._differ(looks):
+        validates = fact.shuffle is False and is_evaluation(name_of(fact)) and self._trained
+        if validates and self._differ(looks):
             self._reported.add(record.loader)
             where, name = line_of(fact), name_of(fact)
             sharing = [state.loaders[number] for number in sorted(self._trained) if number in state.loaders]
@@ -303,9 +289,6 @@ class AugmentationOnValidation(Check):
                 steps=(looks[0].step, looks[-1].step),
                 evidence={"passes": float(len(looks)), "shared": shared or ""},
             )
-
-    def _is_judged(self, fact: LoaderFact) -> bool:
-        return fact.shuffle is False and is_evaluation(name_of(fact)) and bool(self._trained)
 
     def _differ(self, looks: list[BatchLook]) -> bool:
         """The same labels each time, and not one sample that came back."""
