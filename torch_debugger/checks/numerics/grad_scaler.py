@@ -8,7 +8,9 @@ from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.call_edits import edit_line
-from torch_debugger.records import Edit, Finding, Place, Record, Scalars, ScalerMisuse, TensorRows
+from torch_debugger.records import Finding, Place, Record, Scalars, ScalerMisuse, TensorRows
+
+_LOSS_SCALE_MATTERS = 4.0  # a scale near 1 changes nothing
 
 
 class LossNotScaled(Check):
@@ -33,8 +35,6 @@ class LossNotScaled(Check):
     reads = (ScalerMisuse,)
     explains = ("vanishing-gradient", "gradient-underflow")
 
-    # A scale near 1 changes nothing.
-    smallest_scale = 4.0
     # One step may be an odd one: a warm-up batch, a second stage.
     looks_needed = 2
 
@@ -42,14 +42,13 @@ class LossNotScaled(Check):
         self._steps: list[int] = []
 
     def see(self, record: ScalerMisuse, state: RunState) -> Iterable[Finding]:
-        if record.fault == "not scaled" and record.scale >= self.smallest_scale:
+        if record.fault == "not scaled" and record.scale >= _LOSS_SCALE_MATTERS:
             self._steps.append(record.step)
             if len(self._steps) >= self.looks_needed:
-                line = at_line(record.place)
                 yield self.finding(
                     severity="error",
                     confidence=0.95,
-                    message=f"The loss whose backward pass begins{line} was not scaled, but "
+                    message=f"The loss whose backward pass begins{at_line(record.place)} was not scaled, but "
                     f"`{record.scaler}.step` divides its gradients by {record.scale:g}.",
                     why=f"`{record.scaler}.scale(loss)` changes nothing in place: it returns the scaled loss. "
                     f"Gradients of the plain loss come out of `{record.scaler}.step` {record.scale:g} times too small.",
@@ -82,41 +81,30 @@ class ScaledGradientsInStep(Check):
     reads = (ScalerMisuse,)
     explains = ("lr-too-high", "loss-not-finite", "overflow-ahead", "dead-relu")
 
-    # A scale near 1 changes nothing.
-    smallest_scale = 4.0
-
     def __init__(self) -> None:
         self._seen: dict[str, int] = {}
 
     def see(self, record: ScalerMisuse, state: RunState) -> Iterable[Finding]:
-        if record.fault == "stepped" and record.scale >= self.smallest_scale:
-            self._seen.setdefault(record.optimizer, record.step)
-            name = record.optimizer
-            line = at_line(record.place)
+        if record.fault == "stepped" and record.scale >= _LOSS_SCALE_MATTERS:
+            place, name, scaler = record.place, record.optimizer, record.scaler
+            self._seen.setdefault(name, record.step)
+            # Two lines for one, where the call stands alone.
+            code = place.code or ""
+            indent = code[: len(code) - len(code.lstrip())]
+            after = f"{indent}{scaler}.step({name})\n{indent}{scaler}.update()"
             yield self.finding(
                 severity="error",
                 confidence=0.96,
-                message=f"`{name}.step()`{line} uses gradients that are still multiplied by the scale of a "
+                message=f"`{name}.step()`{at_line(place)} uses gradients that are still multiplied by the scale of a "
                 f"GradScaler, {record.scale:g}.",
                 why="`scaler.scale(loss)` makes every gradient that many times larger. Only `scaler.step` (or "
                 "`scaler.unscale_`) divides them again, and leaves out steps in which they overflowed.",
-                fix=f"Write `{record.scaler}.step({name})`, then `{record.scaler}.update()`, instead of "
-                f"`{name}.step()`.",
-                where=record.place,
-                steps=(self._seen[record.optimizer], record.step),
+                fix=f"Write `{scaler}.step({name})`, then `{scaler}.update()`, instead of `{name}.step()`.",
+                where=place,
+                steps=(self._seen[name], record.step),
                 evidence={"scale": record.scale},
-                edit=_edit(record),
+                edit=edit_line(place, after) if code.strip() == f"{name}.step()" else None,
             )
-
-
-def _edit(record: ScalerMisuse) -> Edit | None:
-    """Two lines for one, where the call stands alone."""
-    place, name = record.place, record.optimizer
-    code = place.code or ""
-    if code.strip() != f"{name}.step()":
-        return None
-    indent = code[: len(code) - len(code.lstrip())]
-    return edit_line(place, f"{indent}{record.scaler}.step({name})\n{indent}{record.scaler}.update()")
 
 
 class ClipBeforeUnscale(Check):
@@ -155,12 +143,15 @@ class ClipBeforeUnscale(Check):
         if not record.limit < self.limit_to_scale * record.scale or record.norm <= record.limit:
             return
         self._reported = True
-        line = at_line(record.place)
+        norm = ""  # one that is not finite says nothing: the scaler leaves that step out
+        if math.isfinite(record.norm):
+            without = record.norm / record.scale
+            norm = f": their norm was {record.norm:.3g}, which is {without:.3g} without the scale"
         yield self.finding(
             severity="error",
             confidence=0.96,
-            message=f"The gradients were clipped to {record.limit:g}{line} while they were still multiplied by "
-            f"{record.scale:g}{_found_norm(record)}.",
+            message=f"The gradients were clipped to {record.limit:g}{at_line(record.place)} while they were still "
+            f"multiplied by {record.scale:g}{norm}.",
             why=f"`{record.scaler}.step` divides by the scale afterwards: what is left of a gradient is at "
             f"most {record.limit / record.scale:.2g}, whatever it was before.",
             fix=f"Call `{record.scaler}.unscale_({record.optimizer})` before the line that clips.",
@@ -168,13 +159,6 @@ class ClipBeforeUnscale(Check):
             steps=(record.step, record.step),
             evidence={"scale": record.scale, "limit": record.limit, "norm": record.norm},
         )
-
-
-def _found_norm(record: ScalerMisuse) -> str:
-    """A norm that is not finite says nothing: the scaler leaves that step out."""
-    if not math.isfinite(record.norm):
-        return ""
-    return f": their norm was {record.norm:.3g}, which is {record.norm / record.scale:.3g} without the scale"
 
 
 class ScaleCollapse(Check):
@@ -219,19 +203,30 @@ class ScaleCollapse(Check):
             self._see_rows(record)
         elif isinstance(record, Scalars) and not self._reported:
             self._see_numbers(record)
-            if self._has_collapsed() and _loss_is_finite(state):
+            losses = state.losses.points
+            # Where the loss is not finite it is what to look at, and loss-not-finite does.
+            if self._has_collapsed() and (not losses or math.isfinite(losses[-1][1])):
                 self._reported = True
                 phase, module, dtype = self._origin()
                 count, since = sum(self._recent), self._since or record.step
-                where = _where(module, state)
+                below_one, first = self._scale < self.lowest_scale, ""
+                if module:
+                    what = "output" if phase == "forward" else "gradient of the output"
+                    first = f". The first {what} that is not finite is that of `{module}` ({dtype})"
+                where = state.place_of(module) if module and state.module(module) else state.loss_place
                 yield self.finding(
                     severity="error",
-                    confidence=0.95 if self._scale < self.lowest_scale else 0.85,
+                    confidence=0.95 if below_one else 0.85,
                     message=f"GradScaler left out {count} of the last {len(self._recent)} steps; its scale fell from "
-                    f"{self._first_scale:g} to {self._scale:.3g}{_told(phase, module, dtype)}.",
-                    why=_why(self._scale < self.lowest_scale),
+                    f"{self._first_scale:g} to {self._scale:.3g}{first}.",
+                    why=(
+                        "The scale is halved after every overflow. Below 1 it cannot be what makes the gradients "
+                        "overflow: they are Inf or NaN by themselves, and no step will be taken any more."
+                        if below_one
+                        else "A step is left out when its gradients are not finite, and nothing is learned from it."
+                    ),
                     fix=_fix(phase, module, dtype),
-                    where=where,
+                    where=where or Place(module=module or None),
                     steps=(since, record.step),
                     evidence={"scale": self._scale, "first_scale": self._first_scale, "left_out": float(count)}
                     | ({"module": module, "phase": phase} if module else {}),
@@ -285,28 +280,6 @@ class ScaleCollapse(Check):
         return "", "", ""
 
 
-def _loss_is_finite(state: RunState) -> bool:
-    """Else the loss is what to look at, and loss-not-finite does."""
-    points = state.losses.points
-    return not points or math.isfinite(points[-1][1])
-
-
-def _told(phase: str, module: str, dtype: str) -> str:
-    if not module:
-        return ""
-    what = "output" if phase == "forward" else "gradient of the output"
-    return f". The first {what} that is not finite is that of `{module}` ({dtype})"
-
-
-def _why(below_one: bool) -> str:
-    if below_one:
-        return (
-            "The scale is halved after every overflow. Below 1 it cannot be what makes the gradients overflow: "
-            "they are Inf or NaN by themselves, and no step will be taken any more."
-        )
-    return "A step is left out when its gradients are not finite, and nothing is learned from it."
-
-
 def _fix(phase: str, module: str, dtype: str) -> str:
     if phase == "forward" and dtype == "float16":
         return (
@@ -323,11 +296,3 @@ def _fix(phase: str, module: str, dtype: str) -> str:
         "Find the operation: `torch.autograd.detect_anomaly()` around one step names it. Then keep its input "
         "in range (`torch.sqrt(x + 1e-8)`), or run it in float32 (`torch.autocast(device, enabled=False)`)."
     )
-
-
-def _where(module: str, state: RunState) -> Place:
-    found = state.module(module) if module else None
-    if found is not None:
-        return Place(found.place.file, found.place.line, module, found.place.code)
-    site = next(iter(state.sites.values()), None)
-    return site.place if site is not None else Place(module=module or None)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.checks.base import Check, RunState
+from torch_debugger.checks.base import Check, RunState, within
 from torch_debugger.checks.numerics.nonfinite_explanation import tell
 from torch_debugger.checks.numerics.nonfinite_operation import Story, described
 from torch_debugger.checks.trends import Growth, falling_share, find_growth, fit_growth, rising_share
@@ -49,18 +49,15 @@ class LossNotFinite(Check):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, NonFinite):
-            self._keep(record)
+            # The first, unless it stayed without consequence: then a later one has its own cause.
+            if self._fact is None or record.step > self._fact.step + self.steps_to_wait:
+                self._fact = record
         elif isinstance(record, Scalars):
             loss = record.values.get("loss", 0.0)
             if self._lost is None and not math.isfinite(loss):
                 self._lost = (record.step, loss)
         if not self._reported and (self._fact is not None or self._lost is not None):
             yield from self._report(state, ended=False)
-
-    def _keep(self, fact: NonFinite) -> None:
-        """The first, unless it stayed without consequence: then a later one has its own cause."""
-        if self._fact is None or fact.step > self._fact.step + self.steps_to_wait:
-            self._fact = fact
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         if not self._reported:
@@ -103,7 +100,6 @@ class LossNotFinite(Check):
         )
 
     def _bare(self, step: int, value: float, state: RunState) -> Finding:
-        site = next(iter(state.sites.values()), None)
         before = [point for point in state.losses.finite() if point[0] < step]
         last = f"; the last finite loss was {before[-1][1]:.4g} at step {before[-1][0]}" if before else ""
         return self.finding(
@@ -113,7 +109,7 @@ class LossNotFinite(Check):
             why="What made it could not be seen: no closer look at that step was possible.",
             fix="Look at the operations that can leave the range of numbers: log, sqrt, division, exp. "
             "If the loss grew before, lower the learning rate.",
-            where=site.place if site else Place(),
+            where=state.loss_place,
             steps=(step, step),
             evidence={"what": "loss", "value": str(value), "op": "unknown"},
         )
@@ -133,7 +129,7 @@ def _confidence(fact: NonFinite) -> float:
 def _where(fact: NonFinite) -> Place:
     origin = fact.origin
     place = origin.place if origin is not None and origin.place.file else fact.site
-    return Place(place.file, place.line, origin.module if origin is not None else None, place.code)
+    return within(place, origin.module if origin is not None else None)
 
 
 def _evidence(fact: NonFinite) -> dict[str, float | str]:
@@ -184,17 +180,23 @@ class OutputNotFinite(Check):
         if record.model in self._reported:
             return
         self._reported.add(record.model)
-        origin = record.fact.origin
+        origin, whole, seen = record.fact.origin, record.everywhere, ""
         story = _story(record)
-        place = origin.place if origin is not None and origin.place.file else record.fact.site
-        whole = record.everywhere
+        if record.rows:
+            # Seen in call 21 of `net`, in evaluation mode; 3 of 16 samples of its output have NaN.
+            seen = f"Seen in call {record.call:,} of `{record.model}`, in "
+            seen += "training mode" if record.training else "evaluation mode"
+            if record.rows > 1:
+                verb = "has" if record.bad_rows == 1 else "have"
+                seen += f"; {record.bad_rows:,} of {record.rows:,} samples of its output {verb} NaN"
+            seen += "."
         yield self.finding(
             severity="error" if whole else "warning",
             confidence=0.97 if origin is not None and origin.op else 0.9 if record.rows and whole else 0.7,
             message=story.proof,
-            why=f"{_where_in_output(record)} {story.why}".strip(),
+            why=f"{seen} {story.why}".strip(),
             fix=story.fix,
-            where=Place(place.file, place.line, origin.module if origin is not None else None, place.code),
+            where=_where(record.fact),
             steps=(0, 0),
             evidence={
                 "call": record.call,
@@ -222,16 +224,6 @@ def _story(record: NonFiniteOutput) -> Story:
             "`[name for name, value in state.items() if not value.isfinite().all()]` lists them.",
         )
     return tell(record.fact)
-
-
-def _where_in_output(record: NonFiniteOutput) -> str:
-    """Seen in call 21 of `net`, in evaluation mode; 3 of 16 samples of its output have NaN."""
-    if not record.rows:
-        return ""
-    verb = "has" if record.bad_rows == 1 else "have"
-    shared = f"{record.bad_rows:,} of {record.rows:,} samples of its output {verb} NaN" if record.rows > 1 else ""
-    mode = "training" if record.training else "evaluation"
-    return f"Seen in call {record.call:,} of `{record.model}`, in {mode} mode{'; ' if shared else ''}{shared}."
 
 
 LARGEST = {"float16": 65504.0, "bfloat16": 3.3895e38, "float32": 3.4028e38, "float64": 1.7977e308}
@@ -305,15 +297,15 @@ class OverflowAhead(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, Scalars):
             self._scaler_seen = self._scaler_seen or "scaler/scale" in record.values
-        elif isinstance(record, TensorRows) and not self._reported and self._is_watched(record.table.kind):
+        elif isinstance(record, TensorRows) and not self._reported:
+            kind = record.table.kind
+            if kind not in ("activation", "range") and (kind != "output_gradient" or self._scaler_seen):
+                return
             taken = self._take(record)
             forecasts = [found for key in taken if (found := self._forecast(key, state)) is not None]
             if forecasts:
                 self._reported = True
                 yield self._found(min(forecasts, key=lambda forecast: forecast.step), len(forecasts), state)
-
-    def _is_watched(self, kind: str) -> bool:
-        return kind in ("activation", "range") or (kind == "output_gradient" and not self._scaler_seen)
 
     def _take(self, rows: TensorRows) -> list[tuple[str, str]]:
         """Add the sizes of one deep step; what is not finite has gone over already and begins anew."""
@@ -336,38 +328,32 @@ class OverflowAhead(Check):
         track = self._tracks[key]
         limit = LARGEST.get(track.dtype, math.inf)
         points = track.points[-max(self.looks_needed, len(track.points) * 2 // 3) :]
-        if len(points) < self.looks_needed or not self._has_little_left(track.dtype, points, limit):
+        if len(points) < self.looks_needed:
             return None
-        growth = self._steady_growth(points)
-        if growth is None or self._is_learning(points[0][0], state):
+        half = track.dtype == "float16"
+        left, lost = math.log2(limit / points[-1][1]), math.log2(points[-1][1] / points[0][1])
+        if left >= (self.few_bits if half else self.few_bits_wide):
             return None
+        if lost < (self.lost_bits if half else self.lost_bits_wide):
+            return None
+        growth = find_growth(points)
+        if growth is None or rising_share(points) < self.rising:
+            return None
+        late = fit_growth(points[len(points) // 2 - 1 :], growth.doubles)  # a plateau begins late
+        # Outputs that grow towards large targets do so while the loss falls, and stop when they are there.
+        losses = [point for point in state.losses.finite() if point[0] >= points[0][0]]
+        if late is None or len(losses) < self.losses_needed or falling_share(losses) > self.still_falling:
+            return None
+        growth = min(growth, late, key=lambda fit: fit.rate)
         steps = growth.steps_to(limit, points[-1][1])
         if not 0 < steps <= self.reach * (points[-1][0] - points[0][0]):
             return None
         return _Forecast(*key, track.dtype, growth, points[0], points[-1], points[-1][0] + math.ceil(steps))
 
-    def _has_little_left(self, dtype: str, points: list[tuple[int, float]], limit: float) -> bool:
-        left = math.log2(limit / points[-1][1])
-        lost = math.log2(points[-1][1] / points[0][1])
-        if dtype == "float16":
-            return left < self.few_bits and lost >= self.lost_bits
-        return left < self.few_bits_wide and lost >= self.lost_bits_wide
-
-    def _steady_growth(self, points: list[tuple[int, float]]) -> Growth | None:
-        growth = find_growth(points)
-        if growth is None or rising_share(points) < self.rising:
-            return None
-        late = fit_growth(points[len(points) // 2 - 1 :], growth.doubles)
-        return None if late is None else min(growth, late, key=lambda fit: fit.rate)  # a plateau begins late
-
-    def _is_learning(self, since: int, state: RunState) -> bool:
-        """Outputs that grow towards large targets do so while the loss falls, and stop when they are there."""
-        losses = [point for point in state.losses.finite() if point[0] >= since]
-        return len(losses) < self.losses_needed or falling_share(losses) > self.still_falling
-
     def _found(self, forecast: _Forecast, count: int, state: RunState) -> Finding:
         left = math.log2(LARGEST[forecast.dtype] / forecast.last[1])
         others = f" {count - 1} more modules follow." if count > 1 else ""
+        range_ = " If the growth is meant, run this part in float32 or bfloat16." if forecast.dtype == "float16" else ""
         return self.finding(
             severity="warning",
             confidence=0.8,
@@ -375,8 +361,10 @@ class OverflowAhead(Check):
             f"bits are left at step {forecast.last[0]:,}, Inf around step {forecast.step:,}.{others}",
             why=f"{forecast.dtype} ends at {_number(LARGEST[forecast.dtype])}. The largest value rose steadily "
             f"from {_number(forecast.first[1])} at step {forecast.first[0]:,} to {_number(forecast.last[1])}.",
-            fix=_fix(forecast),
-            where=_overflow_ahead_where(forecast.module, state),
+            fix=f"Find what feeds the growth of `{forecast.module}` and bound it: a state that is carried on or an "
+            "input that only counts up wants a norm (`nn.LayerNorm`) or a logarithm, weights that grow want "
+            f"decay.{range_}",
+            where=state.place_of(forecast.module),
             steps=(forecast.first[0], forecast.last[0]),
             evidence={
                 "module": forecast.module,
@@ -398,18 +386,3 @@ def _pace(forecast: _Forecast) -> str:
 
 def _number(size: float) -> str:
     return f"{size:,.0f}" if 100 <= size < 1e6 else f"{size:.4g}"
-
-
-def _fix(forecast: _Forecast) -> str:
-    advice = (
-        f"Find what feeds the growth of `{forecast.module}` and bound it: a state that is carried on or an "
-        "input that only counts up wants a norm (`nn.LayerNorm`) or a logarithm, weights that grow want decay."
-    )
-    if forecast.dtype == "float16":
-        advice += " If the growth is meant, run this part in float32 or bfloat16."
-    return advice
-
-
-def _overflow_ahead_where(module: str, state: RunState) -> Place:
-    found = state.module(module)
-    return Place(found.place.file, found.place.line, module, found.place.code) if found else Place(module=module)

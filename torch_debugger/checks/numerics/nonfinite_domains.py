@@ -20,12 +20,22 @@ from torch_debugger.checks.numerics.nonfinite_operation import (
 )
 from torch_debugger.records import Edit, Operand
 
+_ROUNDED = "So close to 0 it is likely to be rounding."
+
 
 def explain_log(case: Case) -> Story | None:
     index = 1 if case.op == "xlogy" and len(case.origin.operands) > 1 else 0
     operand, name = case.operand(index), case.name(index)
     if operand.negatives and (case.origin.made == "nan" or not operand.zeros) and not case.backward:
-        return _of_negatives(case, index)
+        proof, why = f"because {negatives_of(operand, name)}", "The log of a negative number is NaN."
+        if is_rounding(operand):
+            advice, edit = _clamped(case, index)
+            return Story(proof, f"{why} {_ROUNDED}", f"{advice}.", edit)
+        fix = (
+            f"Find out what makes {name} negative: there is no log of it. A number that must be positive comes out "
+            "of `F.softplus(...)` or `torch.exp(...)`."
+        )
+        return Story(proof, why, fix)
     if not operand.zeros:
         return None
     log = "log" if case.op == "xlogy" else case.op
@@ -35,19 +45,6 @@ def explain_log(case: Case) -> Story | None:
         return Story(proof, why, f"{stable[0]}: it never takes the log of 0.", stable[1])
     advice, edit = _clamped(case, index)
     return Story(proof, why, f"{advice}.{_better(case, index)}", edit)
-
-
-def _of_negatives(case: Case, index: int) -> Story:
-    operand, name = case.operand(index), case.name(index)
-    proof, why = f"because {negatives_of(operand, name)}", "The log of a negative number is NaN."
-    if is_rounding(operand):
-        advice, edit = _clamped(case, index)
-        return Story(proof, f"{why} So close to 0 it is likely to be rounding.", f"{advice}.", edit)
-    fix = (
-        f"Find out what makes {name} negative: there is no log of it. A number that must be positive comes out "
-        "of `F.softplus(...)` or `torch.exp(...)`."
-    )
-    return Story(proof, why, fix)
 
 
 def _clamped(case: Case, index: int) -> tuple[str, Edit | None]:
@@ -70,11 +67,8 @@ def _complement(case: Case, index: int) -> ast.expr | None:
         return None
     other = logs[1] if logs[0] is node else logs[0]
     first, second = ast.unparse(node), ast.unparse(other)
-    return other if _is_complement(first, second) or _is_complement(second, first) else None
-
-
-def _is_complement(text: str, other: str) -> bool:
-    return other in (f"1 - {text}", f"1.0 - {text}")
+    of_each_other = first in (f"1 - {second}", f"1.0 - {second}") or second in (f"1 - {first}", f"1.0 - {first}")
+    return other if of_each_other else None
 
 
 def _better(case: Case, index: int) -> str:
@@ -120,13 +114,10 @@ def explain_root(case: Case) -> Story | None:
     if not operand.zeros or (case.op == "sqrt" and not case.backward):
         return None
     advice, edit = case.with_sum(0, small_number(operand))
-    return Story(f"because {zeros_of(operand, name)}", _slope(case), f"{advice}.", edit)
-
-
-def _slope(case: Case) -> str:
+    why = "The slope of sqrt(x) is 1 / (2 * sqrt(x)), which is inf at 0."
     if case.op == "rsqrt":
-        return "rsqrt(x) is 1 / sqrt(x), which is inf at 0."
-    return "The slope of sqrt(x) is 1 / (2 * sqrt(x)), which is inf at 0."
+        why = "rsqrt(x) is 1 / sqrt(x), which is inf at 0."
+    return Story(f"because {zeros_of(operand, name)}", why, f"{advice}.", edit)
 
 
 def _roots_of_negatives(case: Case, why: str) -> Story:
@@ -134,27 +125,23 @@ def _roots_of_negatives(case: Case, why: str) -> Story:
     proof = f"because {negatives_of(operand, name)}"
     if is_rounding(operand):
         advice, edit = case.with_method(0, f".clamp_min({small_number(operand)})")
-        return Story(proof, f"{why} So close to 0 it is likely to be rounding.", f"{advice}.", edit)
+        return Story(proof, f"{why} {_ROUNDED}", f"{advice}.", edit)
     if case.op == "sqrt" and _LOG_VARIANCE.search(case.bare_name()):
         return _of_log_variance(case, proof, why)
-    fix = f"Find out what makes {name} negative: it must not be, for a root. {_kept_positive(case)}"
-    return Story(proof, why, fix)
-
-
-def _kept_positive(case: Case) -> str:
     node = case.node()
-    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
-        return (
-            "A variance taken as the difference of two means, mean(x**2) - mean(x)**2, is lost in rounding "
-            "where the mean is large: use `torch.var` or `torch.std`."
-        )
-    if case.op == "pow":
-        small = small_number(case.operand())
-        return f"What may only be 0 or more is kept there by `F.softplus(...)` or `.clamp_min({small})`."
-    return (
+    positive = (
         "A variance is kept positive by `F.softplus(...)`; the deviation of a log-variance is "
         "`torch.exp(0.5 * log_var)`."
     )
+    if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Sub):
+        positive = (
+            "A variance taken as the difference of two means, mean(x**2) - mean(x)**2, is lost in rounding "
+            "where the mean is large: use `torch.var` or `torch.std`."
+        )
+    elif case.op == "pow":
+        small = small_number(operand)
+        positive = f"What may only be 0 or more is kept there by `F.softplus(...)` or `.clamp_min({small})`."
+    return Story(proof, why, f"Find out what makes {name} negative: it must not be, for a root. {positive}")
 
 
 def _of_log_variance(case: Case, proof: str, why: str) -> Story:
@@ -172,7 +159,11 @@ def explain_power(case: Case) -> Story | None:
     exponent = _exponent(case)
     operand, name = case.operand(), case.name()
     if exponent is None:
-        return _slope_by_exponent(case)
+        if not case.backward or not operand.negatives or not case.operand(1).elements:
+            return None
+        why = "The slope of a ** b by b is a ** b * log(a), and the log of a negative number is NaN."
+        fix = f"Keep {name} above 0, or let the exponent need no gradient: `{case.bare_name(1)}.detach()`."
+        return Story(f"because {negatives_of(operand, name)}", why, fix)
     fractional = exponent != int(exponent)
     if fractional and operand.negatives and not case.backward:
         return _roots_of_negatives(case, f"A negative number to the power {number(exponent)} is NaN.")
@@ -181,12 +172,10 @@ def explain_power(case: Case) -> Story | None:
     advice, edit = case.with_sum(0, small_number(operand))
     power = number(exponent)
     slope = f"The slope of x ** {power} is {power} * x ** {number(exponent - 1)}, which is inf at 0."
-    why = slope if case.backward else f"0 ** {power} is inf."
+    proof, why = f"because {zeros_of(operand, name)}", slope if case.backward else f"0 ** {power} is inf."
     if operand.negatives:
-        return Story(
-            f"because {zeros_of(operand, name)}", why, f"Keep {name} away from 0: it has values of both signs."
-        )
-    return Story(f"because {zeros_of(operand, name)}", why, f"{advice}.", edit)
+        return Story(proof, why, f"Keep {name} away from 0: it has values of both signs.")
+    return Story(proof, why, f"{advice}.", edit)
 
 
 def _exponent(case: Case) -> float | None:
@@ -201,25 +190,21 @@ def _exponent(case: Case) -> float | None:
     return case.number() if case.number() is not None else case.number("exponent")
 
 
-def _slope_by_exponent(case: Case) -> Story | None:
-    """The slope of a ** b by b is a ** b * log(a)."""
-    base = case.operand(0)
-    if not case.backward or not base.negatives or not case.operand(1).elements:
-        return None
-    why = "The slope of a ** b by b is a ** b * log(a), and the log of a negative number is NaN."
-    fix = f"Keep {case.name()} above 0, or let the exponent need no gradient: `{case.bare_name(1)}.detach()`."
-    return Story(f"because {negatives_of(base, case.name())}", why, fix)
-
-
 # Division by 0: a / b, 1 / b, remainders, and the angle of a point at the origin.
 def explain_quotient(case: Case) -> Story | None:
     index = _divisor(case)
     if index is None:
-        return _by_number(case)
-    divisor, name = case.operand(index), case.name(index)
+        if case.number() != 0:
+            return None
+        node = case.written.node
+        given = f" `{case.written.source(op_of(node)[1][1])}`" if isinstance(node, ast.BinOp) else ""
+        fix = f"Find out why{given or ' the number'} is 0 there; a count is kept above it by `max(n, 1)`."
+        return Story(f"because its divisor{given} is 0", "A number divided by 0 is inf, and 0 / 0 is NaN.", fix)
+    divisor, dividend, name = case.operand(index), case.operand(1 - index), case.name(index)
+    size = size_of(dividend) if dividend.elements and index == 1 else 1.0
     if divisor.zeros:
         proof = f"because {zeros_of(divisor, name)}"
-    elif _is_tiny(case, index):
+    elif divisor.low > 0 and divisor.limit > 0 and size > divisor.low * divisor.limit:  # it leaves the dtype
         proof = f"because {name} goes down to {number(divisor.low)}"
     else:
         return None
@@ -238,13 +223,6 @@ def _divisor(case: Case) -> int | None:
     return 0 if len(given) > 1 and case.node(0) is given[1] else None
 
 
-def _is_tiny(case: Case, index: int) -> bool:
-    """So small that the quotient leaves the dtype."""
-    divisor, dividend = case.operand(index), case.operand(1 - index)
-    size = size_of(dividend) if dividend.elements and index == 1 else 1.0
-    return divisor.low > 0 and divisor.limit > 0 and size > divisor.low * divisor.limit
-
-
 def _mathematics(case: Case, divisor: Operand) -> str:
     dividend = case.operand(0) if len(case.origin.operands) > 1 else None
     if case.op == "remainder":
@@ -261,41 +239,38 @@ def _mathematics(case: Case, divisor: Operand) -> str:
 def _guarded(case: Case, index: int, divisor: Operand) -> tuple[str, Edit | None]:
     if divisor.dtype == "float16":  # the slope a / b**2 leaves float16 for every b that is small
         return f"Divide in float32: `{case.bare_name(index)}.float().clamp_min(1e-8)`", None
-    if (root := _inside_root(case, index)) is not None:
-        return case.rewritten([case.written.with_sum(root, small_number(divisor))])
+    # What a divisor is the root of: behind the root a clamp is too late, its slope at 0 is inf already.
+    node = case.node(index)
+    op, given = op_of(node) if node is not None else ("", [])
+    if op == "sqrt" and given and len(case.written.nodes) == 1:
+        return case.rewritten([case.written.with_sum(given[0], small_number(divisor))])
     if divisor.negatives:
         return case.with_sum(index, small_number(divisor))
     return case.with_method(index, f".clamp_min({small_number(divisor)})")
 
 
-def _inside_root(case: Case, index: int) -> ast.expr | None:
-    """What a divisor is the root of: behind the root a clamp is too late, its slope at 0 is inf already."""
-    node = case.node(index)
-    op, given = op_of(node) if node is not None else ("", [])
-    return given[0] if op == "sqrt" and given and len(case.written.nodes) == 1 else None
+# Norms and distances of vectors that are 0.
+_EPS = {"normalize": "1e-12", "cosine_similarity": "1e-8", "pairwise_distance": "1e-6"}
 
 
-def _by_number(case: Case) -> Story | None:
-    if case.number() != 0:
-        return None
-    node = case.written.node
-    given = f" `{case.written.source(op_of(node)[1][1])}`" if isinstance(node, ast.BinOp) else ""
-    fix = f"Find out why{given or ' the number'} is 0 there; a count is kept above it by `max(n, 1)`."
-    return Story(f"because its divisor{given} is 0", "A number divided by 0 is inf, and 0 / 0 is NaN.", fix)
-
-
-def explain_angle_of_origin(case: Case) -> Story | None:
+def explain_two_zeros(case: Case) -> Story | None:
+    """atan2 and hypot, of which the slope is not defined where both are 0."""
     first, second = case.operand(0), case.operand(1)
     if not case.backward or not (first.zeros and second.zeros):
         return None
-    advice, edit = case.with_sum(1, small_number(second))
-    why = "The slope of atan2(y, x) by y is x / (x**2 + y**2), which is 0 / 0 where both are 0."
     proof = f"because {zeros_of(first, case.name(0))} and {zeros_of(second, case.name(1))}"
+    if case.op == "atan2":
+        advice, edit = case.with_sum(1, small_number(second))
+        why = "The slope of atan2(y, x) by y is x / (x**2 + y**2), which is 0 / 0 where both are 0."
+        return Story(proof, why, f"{advice}.", edit)
+    why = "The slope of hypot(a, b) by a is a / hypot(a, b), which is 0 / 0 where both are 0."
+    nodes = [case.node(0), case.node(1)]
+    if case.written.node is None or None in nodes:
+        return Story(proof, why, "Write `torch.sqrt(a.pow(2) + b.pow(2) + 1e-8)`.")
+    squares = " + ".join(case.written.with_method(node, ".pow(2)")[1] for node in nodes if node is not None)
+    text = f"({squares} + {small_number(first)}).sqrt()"
+    advice, edit = case.rewritten([(case.written.span(case.written.node), text)])
     return Story(proof, why, f"{advice}.", edit)
-
-
-# Norms and distances of vectors that are 0.
-_EPS = {"normalize": "1e-12", "cosine_similarity": "1e-8", "pairwise_distance": "1e-6"}
 
 
 def explain_norm(case: Case) -> Story | None:
@@ -306,39 +281,16 @@ def explain_norm(case: Case) -> Story | None:
     proof = f"because {zeros_of(operand, case.name())}"
     why = "The slope of a norm is x / |x|, which is 0 / 0 for a vector of zeros."
     node = case.written.node
-    if case.op != "norm" or not isinstance(node, ast.Call) or not _is_euclidean(case, node):
-        added = small_number(operand)
+    added, keywords = small_number(operand), node.keywords if isinstance(node, ast.Call) else []
+    euclidean = len(op_of(node)[1]) == 1 if node is not None else False
+    euclidean = euclidean and all(word.arg in ("dim", "keepdim") for word in keywords)
+    if case.op != "norm" or not isinstance(node, ast.Call) or not euclidean:
         return Story(proof, why, f"Take the root of a sum that cannot be 0: `(x.pow(2).sum(dim) + {added}).sqrt()`.")
-    text = f"({_squares(case)}.sum({_dims(case, node)}) + {small_number(operand)}).sqrt()"
+    argument = case.node()
+    square = case.written.with_method(argument, ".pow(2)")[1] if argument is not None else f"{case.bare_name()}.pow(2)"
+    dims = ", ".join(f"{word.arg}={case.written.source(word.value)}" for word in keywords)
+    text = f"({square}.sum({dims}) + {added}).sqrt()"
     advice, edit = case.rewritten([(case.written.span(node), text)])
-    return Story(proof, why, f"{advice}.", edit)
-
-
-def _is_euclidean(case: Case, node: ast.Call) -> bool:
-    return len(op_of(node)[1]) == 1 and all(word.arg in ("dim", "keepdim") for word in node.keywords)
-
-
-def _squares(case: Case) -> str:
-    node = case.node()
-    return case.written.with_method(node, ".pow(2)")[1] if node is not None else f"{case.bare_name()}.pow(2)"
-
-
-def _dims(case: Case, node: ast.Call) -> str:
-    return ", ".join(f"{word.arg}={case.written.source(word.value)}" for word in node.keywords)
-
-
-def explain_hypot(case: Case) -> Story | None:
-    first, second = case.operand(0), case.operand(1)
-    if not case.backward or not (first.zeros and second.zeros):
-        return None
-    proof = f"because {zeros_of(first, case.name(0))} and {zeros_of(second, case.name(1))}"
-    why = "The slope of hypot(a, b) by a is a / hypot(a, b), which is 0 / 0 where both are 0."
-    nodes = [case.node(0), case.node(1)]
-    if case.written.node is None or None in nodes:
-        return Story(proof, why, "Write `torch.sqrt(a.pow(2) + b.pow(2) + 1e-8)`.")
-    squares = " + ".join(case.written.with_method(node, ".pow(2)")[1] for node in nodes if node is not None)
-    text = f"({squares} + {small_number(first)}).sqrt()"
-    advice, edit = case.rewritten([(case.written.span(case.written.node), text)])
     return Story(proof, why, f"{advice}.", edit)
 
 
@@ -373,15 +325,12 @@ def explain_angle(case: Case) -> Story | None:
     step = near_one(operand)
     advice, edit = case.with_method(0, f".clamp(-1 + {step}, 1 - {step})")
     proof = f"because {name} goes from {number_near_one(operand.low)} to {number_near_one(operand.high)}"
-    return Story(proof, _angles_mathematics(case, beyond), f"{advice}.", edit)
-
-
-def _angles_mathematics(case: Case, beyond: bool) -> str:
-    if beyond and not case.backward:
-        return f"{case.op} is defined from -1 to 1; beyond that it is NaN."
+    why = f"{case.op}(1) is inf and {case.op}(-1) is -inf."
     if case.backward:
-        return f"The slope of {case.op}(x) is {_SLOPES[case.op]}, which is inf at 1 and -1."
-    return f"{case.op}(1) is inf and {case.op}(-1) is -inf."
+        why = f"The slope of {case.op}(x) is {_SLOPES[case.op]}, which is inf at 1 and -1."
+    elif beyond:
+        why = f"{case.op} is defined from -1 to 1; beyond that it is NaN."
+    return Story(proof, why, f"{advice}.", edit)
 
 
 def number_near_one(value: float) -> str:
@@ -438,21 +387,15 @@ def explain_determinant(case: Case) -> Story | None:
 def explain_constant(case: Case) -> Story | None:
     """A NaN that is written in the line, or memory that nothing was written to."""
     if case.op in _ALLOCATORS:
-        return _uninitialised(case)
+        why = "`torch.empty` reserves memory without writing to it: what is in it is whatever was there before."
+        code = case.written.code
+        changed = _EMPTY.sub(lambda found: f"{found[1] or ''}{found[2] or ''}zeros{found[3] or ''}(", code)
+        edit = case.written.edit([((0, len(code)), changed)])
+        advice = f"Write `{changed}`" if edit else "Use `torch.zeros`"
+        return Story(
+            "because nothing was written to that memory", why, f"{advice}, or fill it before it is used.", edit
+        )
     if not case.finite or not (_NAN.search(case.written.code) or "nan" in case.origin.arguments):
         return None
     fix = "Replace the NaN by a number, or select with `torch.where` before it reaches the loss."
     return Story("because a NaN is written there", "Every number that meets a NaN becomes one.", fix)
-
-
-def _uninitialised(case: Case) -> Story:
-    why = "`torch.empty` reserves memory without writing to it: what is in it is whatever was there before."
-    code = case.written.code
-    changed = _EMPTY.sub(lambda found: f"{found[1] or ''}{found[2] or ''}zeros{found[3] or ''}(", code)
-    edit = case.written.edit([((0, len(code)), changed)])
-    fix = (
-        f"Write `{changed}`, or fill it before it is used."
-        if edit
-        else "Use `torch.zeros`, or fill it before it is used."
-    )
-    return Story("because nothing was written to that memory", why, fix, edit)

@@ -20,7 +20,7 @@ from torch_debugger.checks.numerics.nonfinite_operation import (
     read_case,
     share,
 )
-from torch_debugger.records import Edit, NonFinite, Operand, OptimizerFact, Origin
+from torch_debugger.records import NonFinite, Operand, OptimizerFact, Origin
 
 _DONE = {
     "stop": "the run was stopped there",
@@ -35,6 +35,10 @@ _INTO_NAN = {
     "sum": "inf + -inf is NaN", "mean": "inf + -inf is NaN", "softmax": "inf - inf is NaN",
     "log_softmax": "inf - inf is NaN", "mse_loss": "inf - inf is NaN",
 }  # fmt: skip
+_READ = {
+    "anomaly": "Autograd's anomaly mode named the op: the step could not be run again to see its numbers.",
+    "graph": "This was read off the autograd graph: the step could not be run again.",
+}
 _PHASES = {"loss": "between the model's output and the loss", "backward": "in the backward pass"}
 _EDGES = (
     "Look for a log, root, division or exp at the edge of its range; if the loss grew before, lower the learning rate."
@@ -82,45 +86,24 @@ def _story(fact: NonFinite, optimizer: OptimizerFact | None) -> Story:
             proof = f"it began {_PHASES.get(origin.phase, 'in the forward pass')}"
         story = Story(f"{proof}{line_of(origin.place)}", "Which op in it made the value could not be seen.", _EDGES)
     else:
-        return _of_op(fact, origin)
+        case, story = explain_op(origin)
+        module = f" in `{origin.module}`" if origin.module else ""
+        # `torch.log(p)` in `net.head` at train.py:31, the backward of it where it is that
+        maker = f"{'the backward of ' if case.backward else ''}{case.shown()}{module}{line_of(origin.place)}"
+        made = origin.made or "value that is not finite"
+        proof = f", {story.proof}" if story.proof else ""
+        nature = then = ""
+        if is_custom(origin):
+            nature = f"`{origin.op}` has a backward of its own, and that is where it was made."
+        elif case.backward and fact.what == "gradient":
+            nature = "The loss itself was finite."
+        if origin.into_nan:
+            reason = _INTO_NAN.get(origin.into_nan)
+            because = f": {reason}" if reason else ""
+            then = f"Then `{origin.into_nan}`{line_of(origin.into_nan_place)} made NaN of it{because}."
+        why = " ".join(part for part in (nature, story.why, then, _READ.get(fact.how, "")) if part)
+        return Story(f": {maker} made the first {made}{proof}", why, story.fix, story.edit)
     return Story(f": {story.proof}", story.why, story.fix, story.edit)
-
-
-def _of_op(fact: NonFinite, origin: Origin) -> Story:
-    case, story = explain_op(origin)
-    made = origin.made or "value that is not finite"
-    proof = f", {story.proof}" if story.proof else ""
-    why = " ".join(part for part in (_nature(fact, case), story.why, _then(origin), _read_how(fact)) if part)
-    return Story(f": {_maker(case)} made the first {made}{proof}", why, story.fix, story.edit)
-
-
-def _maker(case: Case) -> str:
-    """`torch.log(p)` in `net.head` at train.py:31, the backward of it where it is that"""
-    module = f" in `{case.origin.module}`" if case.origin.module else ""
-    what = f"the backward of {case.shown()}" if case.backward else case.shown()
-    return f"{what}{module}{line_of(case.origin.place)}"
-
-
-def _nature(fact: NonFinite, case: Case) -> str:
-    if is_custom(case.origin):
-        return f"`{case.origin.op}` has a backward of its own, and that is where it was made."
-    return "The loss itself was finite." if case.backward and fact.what == "gradient" else ""
-
-
-def _then(origin: Origin) -> str:
-    if not origin.into_nan:
-        return ""
-    reason = _INTO_NAN.get(origin.into_nan)
-    because = f": {reason}" if reason else ""
-    return f"Then `{origin.into_nan}`{line_of(origin.into_nan_place)} made NaN of it{because}."
-
-
-def _read_how(fact: NonFinite) -> str:
-    if fact.how == "anomaly":
-        return "Autograd's anomaly mode named the op: the step could not be run again to see its numbers."
-    if fact.how != "graph":
-        return ""
-    return "This was read off the autograd graph: the step could not be run again."
 
 
 def _late(fact: NonFinite) -> Story:
@@ -160,10 +143,9 @@ _FAMILIES: dict[Explain, tuple[str, ...]] = {
     angles.explain_root: ("sqrt", "rsqrt"),
     angles.explain_power: ("pow",),
     angles.explain_norm: ("norm", "cdist", "pairwise_distance"),
-    angles.explain_hypot: ("hypot",),
+    angles.explain_two_zeros: ("hypot", "atan2"),
     angles.explain_unit_vector: ("normalize", "cosine_similarity"),
     angles.explain_quotient: ("div", "reciprocal", "remainder", "floor_divide"),
-    angles.explain_angle_of_origin: ("atan2",),
     arithmetic.explain_exponential: ("exp", "expm1", "exp2", "sinh", "cosh"),
     angles.explain_angle: ("acos", "asin", "atanh", "erfinv"),
     angles.explain_acosh: ("acosh",),
@@ -189,9 +171,15 @@ def explain_op(origin: Origin) -> tuple[Case, Story]:
     """What the operands prove; where they prove nothing, what is known and no more."""
     case = read_case(origin, origin.op or "")
     if origin.selected_by:
-        forward = dataclasses.replace(case, origin=dataclasses.replace(origin, phase="forward"))
-        return case, arithmetic.explain_selected(case, _explained(forward) or _explained(case))
-    return case, _explained(case) or _inner_story(case) or _general(case)
+        before = dataclasses.replace(case, origin=dataclasses.replace(origin, phase="forward"))
+        return case, arithmetic.explain_selected(case, _explained(before) or _explained(case))
+    story = _explained(case)
+    if story is None and origin.inner and case.op not in _BY_OP:
+        # Of an op that no explainer knows: the op inside it, where the line shows that one.
+        forward = dataclasses.replace(origin, phase="forward" if is_custom(origin) else origin.phase)
+        inner = read_case(forward, origin.inner)
+        story = _explained(inner) if inner.written.node is not None else None
+    return case, story or _general(case)
 
 
 def _explained(case: Case) -> Story | None:
@@ -203,16 +191,6 @@ def _explained(case: Case) -> Story | None:
 def is_custom(origin: Origin) -> bool:
     """Ops of torch are written small; an autograd.Function goes by the name of its class."""
     return origin.phase == "backward" and (origin.op or "")[:1].isupper()
-
-
-def _inner_story(case: Case) -> Story | None:
-    """Of an op that no explainer knows: the op inside it, where the line shows that one."""
-    origin = case.origin
-    if not origin.inner or case.op in _BY_OP:
-        return None
-    forward = dataclasses.replace(origin, phase="forward" if is_custom(origin) else origin.phase)
-    inner = read_case(forward, origin.inner)
-    return _explained(inner) if inner.written.node is not None else None
 
 
 def _general(case: Case) -> Story:
@@ -256,7 +234,8 @@ def explain_input(origin: Origin) -> Story:
     name = f"`{origin.given}`" if origin.given else "a tensor of the batch"
     rows = f", in {_listed('row', origin.rows)} of the batch" if origin.rows else ""
     where = rows + (f" ({_listed('sample', origin.samples)} of the dataset)" if origin.samples else "")
-    proof = f"{_held(origin.operands[0], name) if origin.operands else f'{name} is not finite'}{where}"
+    shares = _not_finite(origin.operands[0], name) if origin.operands else ""
+    proof = f"{shares or f'{name} is not finite'}{where}"
     if origin.given and _LABEL.search(origin.given):
         why = "It is in the data, not made by an op: a loss of a target that is not finite is not finite."
         fix = (
@@ -269,11 +248,10 @@ def explain_input(origin: Origin) -> Story:
     return Story(proof, why, fix)
 
 
-def _held(operand: Operand, name: str) -> str:
+def _not_finite(operand: Operand, name: str) -> str:
     """3 of 640 values of `x` are NaN"""
-    kinds = [(count, word) for count, word in ((operand.nans, "NaN"), (operand.infs, "Inf")) if count]
-    shares = [share(count, operand, name, word) for count, word in kinds]
-    return " and ".join(shares) or f"{name} is not finite"
+    kinds = ((operand.nans, "NaN"), (operand.infs, "Inf"))
+    return " and ".join(share(count, operand, name, word) for count, word in kinds if count)
 
 
 def _listed(word: str, numbers: tuple[int, ...]) -> str:
@@ -301,7 +279,9 @@ _EMPTY = re.compile(r"torch\.empty\(|torch\.(?:Float)?Tensor\(")
 
 
 def explain_weights(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None) -> Story:
-    if (fact.update or (fact.what == "weight" and fact.optimizer)) and _is_sure(fact, origin):
+    # It was the update, and not a gradient that nobody looked at.
+    sure = fact.gradients_seen or bool(_blamed_setting(fact, origin, "")[0])
+    if (fact.update or (fact.what == "weight" and fact.optimizer)) and sure:
         return _by_update(fact, origin, optimizer)
     if fact.step == 1:
         return _from_the_start(fact, origin)
@@ -313,11 +293,6 @@ def explain_weights(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | 
     return Story(f"{were(fact)} not finite before this step", why, fix)
 
 
-def _is_sure(fact: NonFinite, origin: Origin) -> bool:
-    """That it was the update, and not a gradient that nobody looked at."""
-    return fact.gradients_seen or bool(_blamed_setting(fact, origin, "")[0])
-
-
 def were(fact: NonFinite) -> str:
     """`net.fc.weight` was; `net.fc.weight` and 3 more parameters were"""
     return f"{parameters_text(fact.parameters)} {'was' if len(fact.parameters) == 1 else 'were'}"
@@ -325,8 +300,9 @@ def were(fact: NonFinite) -> str:
 
 def _from_the_start(fact: NonFinite, origin: Origin) -> Story:
     made = line_of(origin.place)
-    held = _weights_held(origin.operands[0], fact) if origin.operands and len(fact.parameters) == 1 else ""
-    proof = f"{held or f'{were(fact)} not finite'} before the first update"
+    single = origin.operands and len(fact.parameters) == 1
+    shares = _not_finite(origin.operands[0], f"`{fact.parameters[0]}`") if single else ""
+    proof = f"{shares or f'{were(fact)} not finite'} before the first update"
     if _EMPTY.search(origin.place.code or ""):
         name = fact.parameters[0].rpartition(".")[2] if fact.parameters else "weight"
         why = f"It is made{made} without values: `torch.empty` reserves memory and leaves in it what was."
@@ -337,11 +313,6 @@ def _from_the_start(fact: NonFinite, origin: Origin) -> Story:
     return Story(proof, why, fix)
 
 
-def _weights_held(operand: Operand, fact: NonFinite) -> str:
-    kinds = [(count, word) for count, word in ((operand.nans, "NaN"), (operand.infs, "Inf")) if count]
-    return " and ".join(share(count, operand, f"`{fact.parameters[0]}`", word) for count, word in kinds)
-
-
 def _by_update(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None) -> Story:
     name = f"`{fact.optimizer}`" if fact.optimizer else "the optimizer"
     kind = f" ({optimizer.kind})" if optimizer else ""
@@ -350,7 +321,14 @@ def _by_update(fact: NonFinite, origin: Origin, optimizer: OptimizerFact | None)
     at = line_of(fact.site) if fact.what == "weight" else ""  # seen by the loss of the next step, it is that one's
     proof = f"the update of {name}{kind}{at} {made}{', from finite gradients' if fact.gradients_seen else ''}"
     setting, why, fix = _blamed_setting(fact, origin, name)
-    edit = _with_eps(optimizer, _eps_for(origin)) if setting == "eps" and optimizer else None
+    edit = None
+    if setting == "eps" and optimizer:  # the line that makes the optimizer, with another eps or with one at all
+        code, eps = optimizer.place.code or "", f"eps={_eps_for(origin)}"
+        calls = calls_of(code, optimizer.kind)
+        if _EPS.search(code):
+            edit = rewritten(optimizer.place, code, _EPS.sub(eps, code))
+        elif len(calls) == 1 and (changed := with_argument(calls[0], eps)):
+            edit = rewritten(optimizer.place, calls[0], changed)
     used = f", with {setting} = {number(fact.update[setting])}" if setting else ""
     return Story(proof + used, why, fix, edit)
 
@@ -377,13 +355,3 @@ def _blamed_setting(fact: NonFinite, origin: Origin, name: str) -> tuple[str, st
 
 def _eps_for(origin: Origin) -> str:
     return "1e-4" if any(operand.dtype == "float16" for operand in origin.operands) else "1e-8"
-
-
-def _with_eps(optimizer: OptimizerFact, eps: str) -> Edit | None:
-    """The line that makes the optimizer, with another eps or with one at all."""
-    code = optimizer.place.code or ""
-    if _EPS.search(code):
-        return rewritten(optimizer.place, code, _EPS.sub(f"eps={eps}", code))
-    calls = calls_of(code, optimizer.kind)
-    changed = with_argument(calls[0], f"eps={eps}") if len(calls) == 1 else ""
-    return rewritten(optimizer.place, calls[0], changed) if changed else None

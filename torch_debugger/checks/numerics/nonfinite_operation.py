@@ -63,13 +63,14 @@ class Case:
         """`p`, as the line writes it; where that is long or not known: its input"""
         node, operand = self.node(index), self.operand(index)
         text = operand.name or (self.written.inner(node) if node is not None else "") or operand.parameter
-        return (
-            f"`{text}`" if text and len(text) <= _LONGEST_OPERAND else ("its input", "its second input")[min(index, 1)]
-        )
+        if text and len(text) <= _LONGEST_OPERAND:
+            return f"`{text}`"
+        return "its second input" if index else "its input"
 
     def bare_name(self, index: int = 0) -> str:
         """For use within code: p, or x where it has no name."""
-        return self.name(index).strip("`") if self.name(index).startswith("`") else "xy"[min(index, 1)]
+        name = self.name(index)
+        return name.strip("`") if name.startswith("`") else "xy"[min(index, 1)]
 
     def shown(self) -> str:
         """`torch.log(p)`, or `log` where the line does not show it"""
@@ -117,10 +118,6 @@ class Case:
             return float(found[0]) if found else None
         except ValueError:
             return None
-
-
-def read_case(origin: Origin, op: str) -> Case:
-    return Case(origin, plain_name(op), read_op(origin.place, plain_name(op), origin.operands))
 
 
 def _is_number(node: ast.expr) -> bool:
@@ -226,17 +223,17 @@ def bounds(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
 
 
-def read_op(place: Place, op: str, operands: Sequence[Operand]) -> Written:
+def read_case(origin: Origin, op: str) -> Case:
     """The op in its line; without nodes where there is none, or several that cannot be told apart."""
-    code = place.code or ""
+    name, operands, code = plain_name(op), origin.operands, origin.place.code or ""
     trees = tuple(_trees(code)) if "\n" not in code and code.isascii() else ()
-    nodes = {bounds(node): node for tree in trees for node in ast.walk(tree) if op_of(node)[0] == op}
+    nodes = {bounds(node): node for tree in trees for node in ast.walk(tree) if op_of(node)[0] == name}
     fitting = [node for node in nodes.values() if _fits(node, operands)]
     if len(fitting) > 1 and operands and not operands[0].name:
         fitting = [node for node in fitting if not isinstance(op_of(node)[1][0], ast.Name | ast.Attribute)]
     if len({ast.unparse(node) for node in fitting}) != 1:
         fitting = []
-    return Written(place, tuple(fitting), trees)
+    return Case(origin, name, Written(origin.place, tuple(fitting), trees))
 
 
 def _fits(node: ast.AST, operands: Sequence[Operand]) -> bool:
@@ -293,22 +290,19 @@ def _calls(code: str) -> Iterator[ast.AST]:
 # Formulas that torch has in a form which cannot overflow: log of a softmax, of a sum of exp, and so on.
 def stable_form(written: Written) -> tuple[str, Edit | None] | None:
     """The formulas around the op in their stable form: what to write, and the edit."""
-    found = [_around(written, node) for node in written.nodes]
-    changes = {written.span(holder): (holder, text) for holder, text in filter(None, found)}
-    if not changes or None in found:
+    changes: dict[tuple[int, int], tuple[ast.AST, str]] = {}
+    for node in written.nodes:
+        formulas = ((holder, form(written, holder)) for holder in written.holders(node) for form in _FORMS)
+        found = next(((holder, text) for holder, text in formulas if text is not None), None)
+        if found is None:
+            return None
+        changes[written.span(found[0])] = found
+    if not changes:
         return None
     holder, text = next(iter(changes.values()))
     known = "F" not in text.split(".") or _has_f(written)
     edit = written.edit([(span, new) for span, (_, new) in changes.items()]) if known else None
     return f"Write `{text}` instead of `{written.source(holder)}`", edit
-
-
-def _around(written: Written, node: ast.AST) -> tuple[ast.AST, str] | None:
-    for holder in written.holders(node):
-        for form in (_of_log, _softmax, _sigmoid):
-            if (text := form(written, holder)) is not None:
-                return holder, text
-    return None
 
 
 def _has_f(written: Written) -> bool:
@@ -317,9 +311,7 @@ def _has_f(written: Written) -> bool:
 
 def _functional(written: Written) -> str:
     """What the line calls torch.nn.functional, as far as it shows."""
-    if _has_f(written) or "torch." not in written.code:
-        return "F"
-    return "torch.nn.functional"
+    return "F" if _has_f(written) or "torch." not in written.code else "torch.nn.functional"
 
 
 def _of_log(written: Written, node: ast.AST) -> str | None:
@@ -338,11 +330,7 @@ def _of_log(written: Written, node: ast.AST) -> str | None:
     if kind == "sub" and _is_one(first) and op_of(op_of(inner)[1][1])[0] == "sigmoid":
         argument = written.primary(op_of(op_of(inner)[1][1])[1][0])
         return f"{_functional(written)}.logsigmoid(-{argument})"
-    return _log_of_sum(written, inner)
-
-
-def _log_of_sum(written: Written, inner: ast.expr) -> str | None:
-    kind, operands = op_of(inner)
+    operands = op_of(inner)[1]
     if kind == "add" and len(operands) == 2:
         other = operands[1] if _is_one(operands[0]) else operands[0] if _is_one(operands[1]) else None
         return _call(written, "softplus", _exponent(other)) if other is not None else None
@@ -350,9 +338,8 @@ def _log_of_sum(written: Written, inner: ast.expr) -> str | None:
     if exponent is None or not isinstance(inner, ast.Call):
         return None
     arguments = _others(written, inner, operands[0])
-    if not arguments:
-        return None  # logsumexp wants to be told the dimension
-    return _torch_call(written, "logsumexp", exponent, arguments)
+    # logsumexp wants to be told the dimension
+    return _torch_call(written, "logsumexp", exponent, arguments) if arguments else None
 
 
 def _softmax(written: Written, node: ast.AST) -> str | None:
@@ -376,11 +363,14 @@ def _sigmoid(written: Written, node: ast.AST) -> str | None:
     if op != "div" or len(operands) != 2 or not _is_one(operands[0]):
         return None
     kind, parts = op_of(operands[1])
-    other = next((part for part in parts if not _is_one(part)), None) if kind == "add" else None
-    exponent = _exponent(other) if other is not None and len([part for part in parts if _is_one(part)]) == 1 else None
+    others = [part for part in parts if not _is_one(part)]
+    exponent = _exponent(others[0]) if kind == "add" and len(parts) - len(others) == 1 else None
     if not isinstance(exponent, ast.UnaryOp) or not isinstance(exponent.op, ast.USub):
         return None
     return _torch_call(written, "sigmoid", exponent.operand)
+
+
+_FORMS = (_of_log, _softmax, _sigmoid)
 
 
 def _exponent(node: ast.AST | None) -> ast.expr | None:

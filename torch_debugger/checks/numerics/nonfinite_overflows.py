@@ -35,8 +35,13 @@ def explain_overflow(case: Case) -> Story | None:
     if case.backward or not case.finite or not sized(case):
         return None
     if case.op in _CASTS:
-        return _by_cast(case)
-    reach, limit = reach_of(case), limit_of(case)
+        operand = case.operand()
+        if size_of(operand) <= _HALF or operand.limit <= _HALF:
+            return None
+        why = f"float16 ends at 65,504; {case.name()} holds numbers that only {operand.dtype} can."
+        fix = f"Keep {case.name()} in {operand.dtype}, scale it before the cast, or use bfloat16 instead."
+        return Story(f"because {case.name()} reaches {number(size_of(operand))}", why, fix)
+    reach, limit = reach_of(case), min((case.operand(index).limit for index in sized(case)), default=0.0)
     if reach is None or limit <= 0:
         return None
     if limit == _HALF:
@@ -62,7 +67,11 @@ def explain_overflow(case: Case) -> Story | None:
 
 
 def _in_half(case: Case, reach: float, before: str) -> Story:
-    sizes = [f"{case.name(index)} reaches {_with_headroom(case.operand(index))}" for index in sized(case)[:2]]
+    sizes = []
+    for index in sized(case)[:2]:
+        size = size_of(case.operand(index))
+        room = f" ({headroom(case.operand(index), _HALF)})" if size < _HALF else ""
+        sizes.append(f"{case.name(index)} reaches {number(size)}{room}")
     why = f"{before}Of operands this large {case.op} can make {number(reach)}, and float16 ends at 65,504."
     proof, scaled = (f"because {' and '.join(dict.fromkeys(sizes))}", _scaled_before(case))  # h * h has one operand
     if scaled is not None:
@@ -70,11 +79,6 @@ def _in_half(case: Case, reach: float, before: str) -> Story:
     advice, edit = _in_float32(case)
     fix = f"{advice}, scale its operands down, or train in bfloat16, which has the range of float32."
     return Story(proof, why, fix, edit)
-
-
-def _with_headroom(operand: Operand) -> str:
-    size = size_of(operand)
-    return f"{number(size)} ({headroom(operand, _HALF)})" if size < _HALF else number(size)
 
 
 def _in_float32(case: Case) -> tuple[str, Edit | None]:
@@ -117,15 +121,6 @@ def _is_plain_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Call) and ast.unparse(node.func).startswith(("math.", "np.", "numpy."))
 
 
-def _by_cast(case: Case) -> Story | None:
-    operand = case.operand()
-    if size_of(operand) <= _HALF or operand.limit <= _HALF:
-        return None
-    why = f"float16 ends at 65,504; {case.name()} holds numbers that only {operand.dtype} can."
-    fix = f"Keep {case.name()} in {operand.dtype}, scale it before the cast, or use bfloat16 instead."
-    return Story(f"because {case.name()} reaches {number(size_of(operand))}", why, fix)
-
-
 # How large the result of an op can be, by the sizes of its operands.
 PRODUCTS = (
     "matmul", "linear", "addmm", "baddbmm", "einsum", "bilinear", "conv1d", "conv2d", "conv3d",
@@ -136,10 +131,6 @@ PRODUCTS = (
 
 def sized(case: Case) -> list[int]:
     return [index for index, operand in enumerate(case.origin.operands) if operand.limit and size_of(operand)]
-
-
-def limit_of(case: Case) -> float:
-    return min((case.operand(index).limit for index in sized(case)), default=0.0)
 
 
 def reach_of(case: Case) -> float | None:
@@ -196,20 +187,16 @@ def explain_exponential(case: Case) -> Story | None:
     why = f"{case.op}(x) leaves {operand.dtype} ({number(operand.limit)}) above x = {number(bound)}."
     if (stable := stable_form(case.written)) is not None:
         return Story(proof, why, f"{stable[0]}: it cannot overflow.", stable[1])
-    if _is_summed(case):
+    node = case.written.node
+    holders = case.written.holders(node) if node is not None and case.op == "exp" else []
+    # A clamp before a sum would take the slope from its largest parts.
+    if any(op_of(holder)[0] == "sum" and op_of(holder)[1][0] is node for holder in holders):
         advice = f"Where the log of this sum is taken, use `torch.logsumexp({case.bare_name()}, dim)`"
         return Story(proof, why, f"{advice}; where it is divided by, `torch.softmax`. Neither overflows.")
     most = math.floor(_MOST.get(operand.dtype, 10) / (math.log(2) if case.op == "exp2" else 1))
     advice, edit = case.with_method(0, f".clamp(-{most}, {most})" if both else f".clamp(max={most})")
     grown = "a learning rate that is too high, or inputs that are not scaled"
     return Story(proof, why, f"{advice}, and find out why {name} grew so large: {grown}.", edit)
-
-
-def _is_summed(case: Case) -> bool:
-    """A clamp before a sum would take the slope from its largest parts."""
-    node = case.written.node
-    holders = case.written.holders(node) if node is not None and case.op == "exp" else []
-    return any(op_of(holder)[0] == "sum" and op_of(holder)[1][0] is node for holder in holders)
 
 
 def exponent_bound(operand: Operand, op: str) -> float | None:
@@ -246,19 +233,20 @@ def explain_kl_divergence(case: Case) -> Story | None:
     given, target = case.operand(0), case.operand(1)
     logged = any(text == "log_target=True" for text in case.origin.arguments)
     if given.infs:
-        proof = f"because {share(given.infs, given, case.name(0), '-inf')}"
+        proof = share(given.infs, given, case.name(0), "-inf")
         why = "kl_div is target * (log(target) - input): an input of -inf, the log of 0, makes it inf."
         fix = f"Make {case.name(0)} by `F.log_softmax(scores, dim)`, which is never -inf for finite scores."
-        return Story(proof, why, fix)
-    if target.negatives and not logged:
+    elif target.negatives and not logged:
+        proof = negatives_of(target, case.name(1))
         why = "kl_div takes log(target), which is NaN below 0."
         fix = f"Give probabilities as the target, or `log_target=True` where {case.name(1)} holds their logs."
-        return Story(f"because {negatives_of(target, case.name(1))}", why, fix)
-    if target.infs and logged:
+    elif target.infs and logged:
+        proof = share(target.infs, target, case.name(1), "-inf")
         why = "With `log_target=True` kl_div is exp(target) * (target - input): 0 * -inf is NaN."
         fix = "Make the target by `F.log_softmax(scores, dim)`, or give probabilities and no `log_target`."
-        return Story(f"because {share(target.infs, target, case.name(1), '-inf')}", why, fix)
-    return None
+    else:
+        return None
+    return Story(f"because {proof}", why, fix)
 
 
 def explain_gaussian_nll(case: Case) -> Story | None:
@@ -324,7 +312,15 @@ def _is_of_all(node: ast.AST | None) -> TypeGuard[ast.Call]:
 def explain_spread(case: Case) -> Story | None:
     operand, name = case.operand(), case.name()
     if case.backward:
-        return _of_equal_values(case)
+        if operand.low != operand.high or not operand.elements or case.op != "std":
+            return None
+        why = "The slope of std is (x - mean) / std, which is 0 / 0 where all values are equal."
+        proof, node = f"because all {operand.elements:,} values of {name} are equal", case.written.node
+        if not isinstance(node, ast.Call):
+            return Story(proof, why, "Take the root of a variance that cannot be 0: `(x.var() + 1e-8).sqrt()`.")
+        variance = renamed(case.written, node, "std", "var")
+        advice, edit = case.rewritten([(case.written.span(node), f"({variance} + {small_number(operand)}).sqrt()")])
+        return Story(proof, why, f"{advice}.", edit)
     dim = case.number("dim") if case.number("dim") is not None else case.number()
     inside = dim is not None and -len(operand.shape) <= dim < len(operand.shape)
     single = operand.shape[int(dim)] == 1 if dim is not None and inside else operand.elements == 1
@@ -338,19 +334,6 @@ def explain_spread(case: Case) -> Story | None:
         return Story(proof, why, f"Pass `correction=0` instead of `unbiased`, {last}.")
     advice, edit = case.with_keyword("correction=0", 2)  # the third could be `unbiased`
     return Story(proof, why, f"{advice}, {last}.", edit)
-
-
-def _of_equal_values(case: Case) -> Story | None:
-    operand, name = case.operand(), case.name()
-    if operand.low != operand.high or not operand.elements or case.op != "std":
-        return None
-    why = "The slope of std is (x - mean) / std, which is 0 / 0 where all values are equal."
-    proof, node = f"because all {operand.elements:,} values of {name} are equal", case.written.node
-    if not isinstance(node, ast.Call):
-        return Story(proof, why, "Take the root of a variance that cannot be 0: `(x.var() + 1e-8).sqrt()`.")
-    variance = renamed(case.written, node, "std", "var")
-    advice, edit = case.rewritten([(case.written.span(node), f"({variance} + {small_number(operand)}).sqrt()")])
-    return Story(proof, why, f"{advice}.", edit)
 
 
 def explain_product(case: Case) -> Story | None:
@@ -367,27 +350,20 @@ def explain_product(case: Case) -> Story | None:
 
 def explain_normalization(case: Case) -> Story | None:
     """layer_norm and its like with eps=0: a variance of 0 is divided by."""
-    if not case.backward and (story := _of_running_variance(case)) is not None:
-        return story
+    kept = [held for held in case.origin.operands if held.parameter.endswith("running_var") and held.negatives]
+    if kept and not case.backward:  # in eval mode, by the root of a variance that was kept, not measured
+        why = "In eval mode batch_norm divides by sqrt(running_var + eps); the root of a negative number is NaN."
+        fix = (
+            "Give the layer a `momentum` between 0 and 1 (0.1 is the default): a larger one overshoots, and "
+            "`running_var` falls below 0."
+        )
+        return Story(f"because {negatives_of(kept[0], f'`{kept[0].parameter}`')}", why, fix)
     if case.number("eps") != 0 and not _EPS_OF_ZERO.search(case.written.code):
         return None
     why = f"{case.op} divides by sqrt(variance + eps): where all values are equal, that is 0 / 0."
     changed = _EPS_OF_ZERO.sub("eps=1e-5", case.written.code)
     edit = case.written.edit([((0, len(case.written.code)), changed)])
     return Story("because its eps is 0", why, "Give it `eps=1e-5`, the default.", edit)
-
-
-def _of_running_variance(case: Case) -> Story | None:
-    """In eval mode batch_norm divides by the root of a variance that was kept, not measured."""
-    kept = [held for held in case.origin.operands if held.parameter.endswith("running_var") and held.negatives]
-    if not kept:
-        return None
-    why = "In eval mode batch_norm divides by sqrt(running_var + eps); the root of a negative number is NaN."
-    fix = (
-        "Give the layer a `momentum` between 0 and 1 (0.1 is the default): a larger one overshoots, and "
-        "`running_var` falls below 0."
-    )
-    return Story(f"because {negatives_of(kept[0], f'`{kept[0].parameter}`')}", why, fix)
 
 
 # Rows of scores that a mask closes as a whole, and targets that it closes.
@@ -408,7 +384,7 @@ _KINDS = {
 def explain_masked_row(case: Case) -> Story | None:
     if not case.origin.masked_row or not {case.op, case.origin.inner} & set(_OF_ROWS):
         return None
-    index = _masked(case)
+    index = max((index for index, operand in enumerate(case.origin.operands) if operand.infs), default=0)
     name = case.name(index)
     kind = _KINDS.get(case.op, "softmax divides exp(x) by its sum over the row")
     why = f"{kind}; for a row of -inf that sum is 0, and the result is NaN."
@@ -417,12 +393,6 @@ def explain_masked_row(case: Case) -> Story | None:
     changed = _MINUS_INF.sub(low, case.written.code)
     advice = f"Leave at least one place of each row open, or mask with a finite number (`{low}`) instead of -inf."
     return Story(proof, why, advice, case.written.edit([((0, len(case.written.code)), changed)]))
-
-
-def _masked(case: Case) -> int:
-    """The operand that holds the -inf."""
-    infinite = [index for index, operand in enumerate(case.origin.operands) if operand.infs]
-    return infinite[-1] if infinite else 0
 
 
 def explain_class_loss(case: Case) -> Story | None:
@@ -476,7 +446,7 @@ def explain_selected(case: Case, story: Story | None) -> Story:
         f"`{chosen}` left those values out of the forward pass, but not out of the backward pass: the gradient "
         "there is 0 times a slope that is not finite, which is NaN."
     )
-    advice, edit = _safe_before(case) or ("", None)
+    advice, edit = _with_where_before(case) or ("", None)
     if not advice and story is not None and story.edit is not None:
         advice, edit = story.fix.partition(". ")[0].rstrip("."), story.edit
     index = _divisor(case)
@@ -490,27 +460,23 @@ def _divisor(case: Case) -> int:
     return 1 if case.op in ("div", "xlogy") and len(case.origin.operands) > 1 else 0
 
 
-def _safe_before(case: Case) -> tuple[str, Edit | None] | None:
+def _with_where_before(case: Case) -> tuple[str, Edit | None] | None:
     """`torch.where(m, torch.sqrt(x), 0.0)` with `torch.sqrt(torch.where(m, x, 1.0))` in it."""
-    node, operand = case.written.node, case.node(_divisor(case))
-    if node is None or operand is None or len(case.written.nodes) > 1:
+    written = case.written
+    node, operand = written.node, case.node(_divisor(case))
+    if node is None or operand is None or len(written.nodes) > 1:
         return None
-    for holder in case.written.holders(node):
+    for holder in written.holders(node):
         op, given = op_of(holder)
         if op != "where" or len(given) != 3 or not isinstance(holder, ast.Call):
             continue
         branches = [any(inner is node for inner in ast.walk(branch)) for branch in given[1:]]
-        if branches.count(True) == 1 and case.written.source(holder.func) == "torch.where":
-            return _with_where(case, operand, given[0], taken=branches[0])
+        if branches.count(True) == 1 and written.source(holder.func) == "torch.where":
+            start, end = written.span(operand)
+            value, safe = written.code[start:end].strip(), _SAFE.get(case.op, "1.0")
+            kept = f"{value}, {safe}" if branches[0] else f"{safe}, {value}"
+            return case.rewritten([((start, end), f"torch.where({written.source(given[0])}, {kept})")])
     return None
-
-
-def _with_where(case: Case, operand: ast.expr, mask: ast.expr, taken: bool) -> tuple[str, Edit | None]:
-    start, end = case.written.span(operand)
-    value, safe = case.written.code[start:end].strip(), _SAFE.get(case.op, "1.0")
-    kept = f"{value}, {safe}" if taken else f"{safe}, {value}"
-    text = f"torch.where({case.written.source(mask)}, {kept})"
-    return case.rewritten([((start, end), text)])
 
 
 # Arithmetic with Inf: 0 * inf, inf - inf, inf / inf.
@@ -523,7 +489,14 @@ def explain_infinite(case: Case) -> Story | None:
     if case.origin.made != "nan" or any(operand.nans for operand in case.origin.operands):
         return None
     if case.op == "mul":
-        return _zero_times(case)
+        for zero, other in ((0, 1), (1, 0)):
+            first, second = case.operand(zero), case.operand(other)
+            if first.zeros and second.infs:
+                proof = f"because {zeros_of(first, case.name(zero))} and "
+                proof += share(second.infs, second, case.name(other), "Inf")
+                advice, edit = _filled(case, zero, other)
+                return Story(proof, "0 * inf is NaN: a product with 0 does not remove an Inf.", advice, edit)
+        return None
     infinite = [index for index, operand in enumerate(case.origin.operands) if operand.infs]
     counted = " and ".join(
         share(case.operand(index).infs, case.operand(index), case.name(index), "Inf") for index in infinite
@@ -533,18 +506,6 @@ def explain_infinite(case: Case) -> Story | None:
         return Story(f"because {counted}", f"{_SUMS[case.op]} is NaN.", fix)
     if case.op in _TOTALS and infinite:
         return Story(f"because {counted}", "A sum over inf and -inf is NaN.", fix)
-    return None
-
-
-def _zero_times(case: Case) -> Story | None:
-    pairs = [(0, 1), (1, 0)]
-    for zero, infinite in pairs:
-        first, second = case.operand(zero), case.operand(infinite)
-        if first.zeros and second.infs:
-            proof = f"because {zeros_of(first, case.name(zero))} and "
-            proof += share(second.infs, second, case.name(infinite), "Inf")
-            advice, edit = _filled(case, zero, infinite)
-            return Story(proof, "0 * inf is NaN: a product with 0 does not remove an Inf.", advice, edit)
     return None
 
 

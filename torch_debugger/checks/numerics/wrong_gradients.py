@@ -63,7 +63,9 @@ class GradientUnderflow(Check):
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, TensorRows):
             if record.table.kind == "output_gradient" and "faint" in record.table.columns:
-                self._take(record)
+                look = self._look(record)
+                self._looks = [] if look is None else [*self._looks, look]  # one without loss ends the streak
+                del self._looks[1 : -self.looks_needed]
         elif isinstance(record, Scalars):
             self._scale = record.values.get("scaler/scale", self._scale)
             if self._looks and not self._reported:
@@ -73,16 +75,14 @@ class GradientUnderflow(Check):
         if not self._reported:
             yield from self._judge(state)
 
-    def _take(self, rows: TensorRows) -> None:
-        """One look without loss ends the streak."""
-        look = self._look(rows)
-        self._looks = [] if look is None else [*self._looks, look]
-        del self._looks[1 : -self.looks_needed]
-
     def _look(self, rows: TensorRows) -> _Look | None:
         table = rows.table
         pairs = zip(table.names, table.dtypes, rows.column("zeros"), rows.column("faint"), strict=True)
-        half = [(name, zeros, _of_the_rest(faint, zeros)) for name, dtype, zeros, faint in pairs if dtype == "float16"]
+        half = [
+            (name, zeros, faint / (1.0 - zeros) if zeros < 1.0 and not math.isnan(faint) else 0.0)
+            for name, dtype, zeros, faint in pairs
+            if dtype == "float16"
+        ]
         lost = [each for each in half if each[1] == 1.0 or each[2] >= self.faint_share]
         # In the order of the backward pass: what is zero behind lost gradients is lost with them.
         if not lost or len(lost) < self.modules_share * len(half):
@@ -97,17 +97,22 @@ class GradientUnderflow(Check):
         if fallen is None or fallen >= self.healthy_fall or state.losses.finite()[-1][1] == 0:
             return
         self._reported = True
-        look = looks[-1]
-        site = next(iter(state.sites.values()), None)
+        look, site = looks[-1], state.loss_place
+        shares = f"all of the gradient that reaches `{look.module}` is zero"
+        if look.zeros != 1.0:
+            shares = (
+                f"of the gradient that reaches `{look.module}`, {_percent(look.zeros)} is zero and "
+                f"{_percent(look.faint)} of the rest is at most 1.2e-7"
+            )
         yield self.finding(
             severity="error" if fallen < 0.1 else "warning",
             confidence=0.9 if look.faint >= self.faint_share else 0.75,
-            message=f"float16 rounds gradients to zero: {_shares(look)}. {look.lost} of {look.modules} modules "
+            message=f"float16 rounds gradients to zero: {shares}. {look.lost} of {look.modules} modules "
             "that compute in float16 lose theirs so.",
             why="The smallest number above zero in float16 is 6e-8, and below 6e-5 it keeps fewer and fewer "
             "digits. A gradient under that is zero, and what it would have taught is lost.",
-            fix=_fix(self._scale, site.place if site else Place()),
-            where=site.place if site else Place(module=look.module),
+            fix=_fix(self._scale, site),
+            where=site if state.sites else Place(module=look.module),
             steps=(looks[0].step, look.step),
             evidence={
                 "module": look.module,
@@ -117,19 +122,6 @@ class GradientUnderflow(Check):
                 "scale": self._scale or 1.0,
             },
         )
-
-
-def _of_the_rest(faint: float, zeros: float) -> float:
-    return faint / (1.0 - zeros) if zeros < 1.0 and not math.isnan(faint) else 0.0
-
-
-def _shares(look: _Look) -> str:
-    if look.zeros == 1.0:
-        return f"all of the gradient that reaches `{look.module}` is zero"
-    return (
-        f"of the gradient that reaches `{look.module}`, {_percent(look.zeros)} is zero and "
-        f"{_percent(look.faint)} of the rest is at most 1.2e-7"
-    )
 
 
 def _percent(share: float) -> str:
@@ -144,9 +136,8 @@ def _fix(scale: float | None, site: Place) -> str:
             "it; where that is too much it is halved by itself. Or use `dtype=torch.bfloat16`."
         )
     return (
-        "Make a `scaler = torch.amp.GradScaler(device)`, and write `scaler.scale(loss).backward()`"
-        f"{line}, then `scaler.step(optimizer)` and `scaler.update()`. Or use `dtype=torch.bfloat16`, which "
-        "has the range of float32."
+        f"Make a `scaler = torch.amp.GradScaler(device)`, and write `scaler.scale(loss).backward()`{line}, then "
+        "`scaler.step(optimizer)` and `scaler.update()`. Or use `dtype=torch.bfloat16`, which has the range of float32."
     )
 
 
