@@ -57,18 +57,14 @@ def family(check: type[Check]) -> str:
 def consequences() -> Mapping[str, frozenset[str]]:
     """Each check's name with the names of all that its fault may bring about."""
     direct = {check.name: check.explains for check in catalog()}
-    return {name: _reached(name, direct) for name in direct}
-
-
-def _reached(name: str, direct: Mapping[str, tuple[str, ...]]) -> frozenset[str]:
-    found: set[str] = set()
-    waiting = list(direct[name])
-    while waiting:
-        following = waiting.pop()
-        if following not in found:
-            found.add(following)
-            waiting += direct.get(following, ())
-    return frozenset(found)
+    reached: dict[str, frozenset[str]] = {}
+    for name, waiting in direct.items():
+        found: set[str] = set()
+        while new := set(waiting) - found:
+            found |= new
+            waiting = tuple(following for each in new for following in direct.get(each, ()))
+        reached[name] = frozenset(found)
+    return reached
 
 
 # A check's docstring taken apart: the one text behind `explain`, the docs and the viewer.

@@ -45,7 +45,9 @@ def _with_causes(crash: CrashFact) -> Iterable[CrashFact]:
     """The crash, then those it only passes on: raised from them, or by the user's `raise` in a handler."""
     yield crash
     for cause in crash.causes:
-        if not (crash.raised_from or _is_the_users_own(crash) or _reports_on_a_device(crash)):
+        last = crash.frames[-1] if crash.frames else None
+        own = last is not None and last.user and last.code.startswith("raise")
+        if not (crash.raised_from or own or _reports_on_a_device(crash)):
             return
         yield cause
         crash = cause
@@ -53,13 +55,8 @@ def _with_causes(crash: CrashFact) -> Iterable[CrashFact]:
 
 def _reports_on_a_device(crash: CrashFact) -> bool:
     """A handler's look at the memory of a GPU that is not there: the error it handled is the one."""
-    held = crash.evidence.devices
-    return held is not None and bool(held.asked) and "/torch/" in crash.frames[-1].file.replace("\\", "/")
-
-
-def _is_the_users_own(crash: CrashFact) -> bool:
-    last = crash.frames[-1] if crash.frames else None
-    return last is not None and last.user and last.code.startswith("raise")
+    devices = crash.evidence.devices
+    return devices is not None and bool(devices.asked) and "/torch/" in crash.frames[-1].file.replace("\\", "/")
 
 
 # What the checks of crashes can tell from the text of a traceback alone, by the name of the check.

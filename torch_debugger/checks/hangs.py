@@ -30,7 +30,9 @@ class HangCheck(RankCheck):
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, HangFact):
-            return self._found_in(scene_alone(state))
+            hang = state.hang  # of a program of one process
+            alone = hang is not None and hang.final and hang.world == 1
+            return self._found_in(Scene({0: hang}, {}, {}, 1) if hang is not None and alone else None)
         return self._take_back(record, 0)
 
     def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
@@ -94,11 +96,6 @@ class Scene:
         return frozenset(rank for rank, fact in self.facts.items() if stands(fact))
 
     @functools.cached_property
-    def is_complete(self) -> bool:
-        """Every rank is known to stand or to have ended: nobody can bring the others on."""
-        return self.standing | self.ended >= set(range(self.world))
-
-    @functools.cached_property
     def ended(self) -> set[int]:
         """Those whose scripts are over, in one way or another."""
         over = {*self.ends, *self.crashes, *(rank for rank, fact in self.facts.items() if fact.kind == ENDED)}
@@ -133,21 +130,20 @@ class Scene:
         if self.world == 1:
             return {}
         found: dict[str, float | str] = {}
-        ended = self.ended
         for rank in range(min(self.world, 64)):
-            if rank in ended:
-                found[f"rank {rank}"] = self.end_words(rank)
-            elif rank in self.facts:
-                found[f"rank {rank}"] = state_words(self.facts[rank])
+            fact = self.facts.get(rank)
+            if rank in self.ended:
+                words = self.end_words(rank)
+            elif fact is None:
+                words = "has told nothing"
             else:
-                found[f"rank {rank}"] = "has told nothing"
+                words = f"runs, at {short_spot(fact.place)}"
+                if stands(fact):
+                    words = f"{fact.still_s:.0f} s in {wait_words(fact, short_spot)}"
+                sequence = next((group.sequence for group in fact.groups if group.sequence >= 0), None)
+                words += f", {sequence} collectives begun" if sequence is not None else ""
+            found[f"rank {rank}"] = words
         return found
-
-
-def scene_alone(state: RunState) -> Scene | None:
-    """Of a program of one process; None while it is not sure."""
-    hang = state.hang
-    return Scene({0: hang}, {}, {}, 1) if hang is not None and hang.final and hang.world == 1 else None
 
 
 def scene_of(ranks: RankStates) -> Scene | None:
@@ -187,13 +183,6 @@ def wait_words(fact: HangFact, at: Callable[[Place], str] = spot) -> str:
 
 def doing_words(fact: HangFact) -> str:
     return "the exchange of gradients in backward()" if fact.doing == "backward" else f"`{fact.doing}`"
-
-
-def state_words(fact: HangFact) -> str:
-    begun = next((f", {group.sequence} collectives begun" for group in fact.groups if group.sequence >= 0), "")
-    if not stands(fact):
-        return f"runs, at {short_spot(fact.place)}{begun}"
-    return f"{fact.still_s:.0f} s in {wait_words(fact, short_spot)}{begun}"
 
 
 def seconds(value: float) -> str:
@@ -297,23 +286,18 @@ class DeadlockCheck(HangCheck):
 def deadlock_of(scene: Scene) -> Deadlock | None:
     """None where some rank still runs, or stands for a reason of its own, or too little is known."""
     waiting = scene.waiting
-    if scene.world < 2 or not waiting or not scene.is_complete:
+    if scene.world < 2 or not waiting or not scene.standing | scene.ended >= set(range(scene.world)):
         return None
     if any(fact.kind != COLLECTIVE and rank not in scene.ended for rank, fact in scene.facts.items()):
         return None
-    return (
-        _out_of_data(scene, waiting)
-        or _gone(scene, waiting)
-        or _skipped(waiting)
-        or _different_shapes(waiting)
-        or _different_order(waiting)
-        or Deadlock(UNKNOWN, (), waiting)
-    )
-
-
-def _gone(scene: Scene, waiting: dict[int, HangFact]) -> Deadlock | None:
-    gone = tuple(sorted(scene.ended))
-    return Deadlock(GONE, gone, waiting) if gone else None
+    found = _out_of_data(scene, waiting)
+    if found is None and scene.ended:
+        found = Deadlock(GONE, tuple(sorted(scene.ended)), waiting)
+    found = found or _skipped(waiting) or _different_shapes(waiting)
+    if found is not None:
+        return found
+    doing = {rank: (fact.doing, fact.place.file, fact.place.line) for rank, fact in waiting.items()}
+    return _by(ORDER, doing, waiting) if len(set(doing.values())) > 1 else Deadlock(UNKNOWN, (), waiting)
 
 
 def _out_of_data(scene: Scene, waiting: dict[int, HangFact]) -> Deadlock | None:
@@ -356,11 +340,6 @@ def _different_shapes(waiting: dict[int, HangFact]) -> Deadlock | None:
     if not all(fact.shapes for fact in waiting.values()):
         return None
     return _by(SHAPES, {rank: fact.shapes for rank, fact in waiting.items()}, waiting)
-
-
-def _different_order(waiting: dict[int, HangFact]) -> Deadlock | None:
-    doing = {rank: (fact.doing, fact.place.file, fact.place.line) for rank, fact in waiting.items()}
-    return _by(ORDER, doing, waiting) if len(set(doing.values())) > 1 else None
 
 
 def _by(reason: str, keys: Mapping[int, object], waiting: dict[int, HangFact]) -> Deadlock:

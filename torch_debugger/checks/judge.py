@@ -40,7 +40,10 @@ class Judge:
         if isinstance(record, ProbeFault):
             self.faults.append(record)
         elif isinstance(record, CrashFact):
-            self.faults += [_examiner_fault(fault, record.step) for fault in record.evidence.faults]
+            parts = [fault.partition(": ") for fault in record.evidence.faults]
+            self.faults += [
+                ProbeFault(f"evidence of the crash ({part})", error, record.step) for part, _, error in parts
+            ]
         return self.ask(record)
 
     def ask(self, record: Record) -> list[Finding]:
@@ -51,9 +54,7 @@ class Judge:
                 break
             try:
                 new += self._keep(self._hear(check, record) or ())
-            except Exception as error:  # a check's own bug must not cost the user the other verdicts
-                if is_the_scripts(error):
-                    raise
+            except Exception as error:
                 self._retire(check, error)
         return new
 
@@ -62,9 +63,7 @@ class Judge:
         for check in tuple(self.checks):
             try:
                 new += self._keep(self._hear_last(check))
-            except Exception as error:  # as above
-                if is_the_scripts(error):
-                    raise
+            except Exception as error:
                 self._retire(check, error)
         return new
 
@@ -75,6 +74,9 @@ class Judge:
         return check.finish(self.state)
 
     def _retire(self, check: Check, error: Exception) -> None:
+        """A check's own bug must not cost the user the other verdicts."""
+        if is_the_scripts(error):
+            raise error
         for readers in self._readers.values():
             if check in readers:
                 readers.remove(check)
@@ -101,11 +103,6 @@ class Judge:
     @property
     def unranked(self) -> list[Finding]:
         return list(self._found.values())
-
-
-def _examiner_fault(fault: str, step: int) -> ProbeFault:
-    part, _, error = fault.partition(": ")
-    return ProbeFault(f"evidence of the crash ({part})", error, step)
 
 
 def in_order(findings: list[Finding]) -> list[Finding]:
@@ -166,7 +163,11 @@ class RanksJudge:
 
     @property
     def faults(self) -> list[ProbeFault]:
-        found = [fault for rank, judge in self._judges.items() for fault in _told_of(self._named(rank), judge)]
+        found: list[ProbeFault] = []
+        for rank, judge in self._judges.items():
+            named = self._named(rank)
+            suffix = "" if named is None else f" (rank {named})"
+            found += [dataclasses.replace(fault, probe=fault.probe + suffix) for fault in judge.faults]
         return [*found, *self._across.faults]
 
     def see(self, record: Record, rank: int | None = None) -> list[Finding]:
@@ -271,12 +272,6 @@ def _merged(same: list[Finding]) -> Finding:
     chosen = min(same, key=lambda finding: (-SEVERITIES.index(finding.severity), -finding.confidence))
     ranks = tuple(sorted({rank for finding in same for rank in finding.ranks}))
     return dataclasses.replace(chosen, ranks=ranks)
-
-
-def _told_of(rank: int | None, judge: Judge) -> list[ProbeFault]:
-    if rank is None:
-        return judge.faults
-    return [dataclasses.replace(fault, probe=f"{fault.probe} (rank {rank})") for fault in judge.faults]
 
 
 # Advice on a trace of the profiler: the checks of speed that need nothing else of a run.

@@ -81,7 +81,10 @@ class RankStates:
     def see(self, rank: int, record: Record) -> None:
         self._made.clear()
         if isinstance(record, RankFact):
-            self.facts[rank] = _with_backend(record, self.facts.get(rank))
+            # The process that starts a rank does not know its backend, and may be heard after the one that does.
+            before = self.facts.get(rank)
+            if before is None or not before.backend or record.backend:
+                self.facts[rank] = record
             if record.pid in self._ended_processes:
                 self.see_end(self._ended_processes[record.pid])
         elif isinstance(record, RankEnd):
@@ -106,18 +109,13 @@ class RankStates:
     def failed(self) -> list[int]:
         """The ranks that ended with an exit code other than 0 before their work was done, the first of them
         first."""
-        failed = [end for end in self.ends.values() if end.exit_code and not self.ended_in_order(end.rank)]
-        return [end.rank for end in sorted(failed, key=self._ended)]
-
-    def _ended(self, end: RankEnd) -> float:
-        """On a busy machine a kill is noticed after the exception of a rank that lost its connection by it."""
-        was_killed = end.exit_code in _KILLED and end.rank not in self.crashes
-        return end.ended - (_NOTICED_S if was_killed else 0.0)
-
-
-def _with_backend(fact: RankFact, before: RankFact | None) -> RankFact:
-    """The process that starts a rank does not know its backend, and may be heard after the one that does."""
-    return before if before is not None and before.backend and not fact.backend else fact
+        failed: list[tuple[float, int]] = []
+        for end in self.ends.values():
+            if end.exit_code and not self.ended_in_order(end.rank):
+                # On a busy machine a kill is noticed after the exception of a rank that lost its connection by it.
+                was_killed = end.exit_code in _KILLED and end.rank not in self.crashes
+                failed.append((end.ended - (_NOTICED_S if was_killed else 0.0), end.rank))
+        return [rank for _, rank in sorted(failed, key=lambda each: each[0])]
 
 
 # The digests of all ranks, put side by side: what is equal at the same step, and what is not.
