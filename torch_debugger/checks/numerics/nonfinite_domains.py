@@ -54,15 +54,15 @@ def _clamped(case: Case, index: int) -> tuple[str, Edit | None]:
     if other is None:
         return case.with_method(index, method)
     advice, _ = case.with_method(index, method)
-    held = [case.node(index, node) for node in case.written.nodes]
-    changes = [case.written.with_method(node, method) for node in [*held, other] if node is not None]
+    logged = [case.node(index, node) for node in case.written.nodes]
+    changes = [case.written.with_method(node, method) for node in [*logged, other] if node is not None]
     return f"{advice}, and the same for `{case.written.source(other)}`", case.written.edit(changes)
 
 
 def _complement(case: Case, index: int) -> ast.expr | None:
     """1 - p, where p is logged and 1 - p is too; or the other way round."""
     node, trees = case.node(index), case.written.trees
-    logs = [op_of(held)[1][0] for tree in trees for held in ast.walk(tree) if op_of(held)[0] == "log"]
+    logs = [op_of(inner)[1][0] for tree in trees for inner in ast.walk(tree) if op_of(inner)[0] == "log"]
     if node is None or len(logs) != 2:
         return None
     other = logs[1] if logs[0] is node else logs[0]
@@ -180,9 +180,9 @@ def explain_power(case: Case) -> Story | None:
 
 def _exponent(case: Case) -> float | None:
     """Of `x ** 0.5`; of `2 ** x`, where the tensor is the exponent, nothing is said here."""
-    held = case.operand(1)
-    if held.elements:
-        return held.low if held.low == held.high else None
+    exponent = case.operand(1)
+    if exponent.elements:
+        return exponent.low if exponent.low == exponent.high else None
     first = case.node()
     node = case.written.node
     if isinstance(node, ast.BinOp) and first is node.right:

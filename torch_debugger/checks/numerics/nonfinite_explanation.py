@@ -108,13 +108,13 @@ def _story(fact: NonFinite, optimizer: OptimizerFact | None) -> Story:
 
 def _late(fact: NonFinite) -> Story:
     origin = fact.origin
-    held = f"; {were(fact)} not finite by then" if fact.what == "loss" and fact.parameters else ""
+    weights = f"; {were(fact)} not finite by then" if fact.what == "loss" and fact.parameters else ""
     module = f", first in `{origin.module}`" if origin and origin.module else ""
     why = (
         "Nothing waits for a look at the numbers on the device, and when it was seen the step could not be run "
         "again: the step is certain, the op is not known."
     )
-    return Story(f"{module}, seen some steps later{held}", why, f"{_STOP} {_EDGES}")
+    return Story(f"{module}, seen some steps later{weights}", why, f"{_STOP} {_EDGES}")
 
 
 def _nothing_found(fact: NonFinite) -> Story:
@@ -211,8 +211,7 @@ def _general(case: Case) -> Story:
 
 def _of_not_finite(case: Case) -> Story:
     """An op whose input had been let through, as a later `nanmean` would have left it out."""
-    held = enumerate(case.origin.operands)
-    bad = [(index, operand) for index, operand in held if operand.nans or operand.infs]
+    bad = [(index, each) for index, each in enumerate(case.origin.operands) if each.nans or each.infs]
     given = [described(operand, case.name(index)) for index, operand in bad[:2]]
     slope = ", and neither is the slope there: 0 times NaN is NaN, so leaving the result out later does not help"
     why = f"What went into it was not finite already{slope if case.backward else ''}."

@@ -51,11 +51,11 @@ class Case:
         """The expression of a tensor operand: by its name, else by its place among those without one."""
         node = op_node or self.written.node
         given = op_of(node)[1] if node is not None else []
-        held = {operand.name for operand in self.origin.operands if operand.name}
+        names = {operand.name for operand in self.origin.operands if operand.name}
         name = self.operand(index).name
         if name:
             return next((item for item in given if ast.unparse(item) == name), None)
-        unnamed = [item for item in given if not _is_number(item) and ast.unparse(item) not in held]
+        unnamed = [item for item in given if not _is_number(item) and ast.unparse(item) not in names]
         before = sum(not operand.name for operand in self.origin.operands[:index])
         return unnamed[before] if before < len(unnamed) else None
 
@@ -203,8 +203,8 @@ class Written:
 
     def holders(self, node: ast.AST) -> list[ast.AST]:
         """The expressions around a node and itself, the outermost first."""
-        every = [held for tree in self.trees for held in ast.walk(tree)]
-        return [held for held in every if isinstance(held, ast.expr) and any(inner is node for inner in ast.walk(held))]
+        every = [outer for tree in self.trees for outer in ast.walk(tree)]
+        return [outer for outer in every if isinstance(outer, ast.expr) and node in ast.walk(outer)]
 
 
 def replaced(code: str, changes: Sequence[Change]) -> str:

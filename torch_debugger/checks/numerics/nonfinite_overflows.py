@@ -50,7 +50,7 @@ def explain_overflow(case: Case) -> Story | None:
         sizes = [f"{case.name(index)} reaches {number(size_of(case.operand(index)))}" for index in sized(case)[:2]]
         dtype = next(case.operand(index).dtype for index in sized(case) if case.operand(index).limit == limit)
         why = f"Of operands this large {case.op} can make {number(reach)}, and {dtype} ends at {number(limit)}. "
-        grown = [held.parameter for held in case.origin.operands if held.parameter and size_of(held) > 1e4]
+        grown = [each.parameter for each in case.origin.operands if each.parameter and size_of(each) > 1e4]
         if grown:
             why += f"The weight `{grown[0]}` itself has grown that far: its updates were too large."
         else:
@@ -350,7 +350,7 @@ def explain_product(case: Case) -> Story | None:
 
 def explain_normalization(case: Case) -> Story | None:
     """layer_norm and its like with eps=0: a variance of 0 is divided by."""
-    kept = [held for held in case.origin.operands if held.parameter.endswith("running_var") and held.negatives]
+    kept = [each for each in case.origin.operands if each.parameter.endswith("running_var") and each.negatives]
     if kept and not case.backward:  # in eval mode, by the root of a variance that was kept, not measured
         why = "In eval mode batch_norm divides by sqrt(running_var + eps); the root of a negative number is NaN."
         fix = (

@@ -107,11 +107,16 @@ class SamplesConvertedEachTime(LoadingCheck):
     index_s = 3e-6
 
     def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
-        held = {each.attribute: each for each in loading.fact.holds if _is_data(each)}
+        # Numbers in Python objects or arrays; a list of paths is none.
+        data = {
+            each.attribute: each
+            for each in loading.fact.holds
+            if each.kind != "Tensor" and each.entry not in ("str", "PosixPath", "WindowsPath", "Tensor")
+        }
         lines = lines_to_judge(state, loading) or ()
-        found = [(line, conversion_in(line.place.code, frozenset(held))) for line in lines]
+        found = [(line, conversion_in(line.place.code, frozenset(data))) for line in lines]
         dear = sorted(
-            (_Converted(line, conversion, held[conversion.attribute]) for line, conversion in found if conversion),
+            (_Converted(line, conversion, data[conversion.attribute]) for line, conversion in found if conversion),
             key=lambda each: -each.line.share,
         )
         share = sum(each.line.share for each in dear)
@@ -123,17 +128,20 @@ class SamplesConvertedEachTime(LoadingCheck):
         if share < self.line_share or severity is None:
             return
         first, others = dear[0], dear[1:]
+        kind = "a list" if first.data.kind in ("list", "tuple") else "an array"
+        once = " and ".join(f"`{each.name} = [{each.conversion.of_entry} for entry in {each.name}]`" for each in dear)
         instead = " and ".join(f"`{each.name}[...]` instead of `{each.conversion.call}`" for each in dear)
         also = "".join(f" and {code_at(each.line.place)}" for each in others)
         yield self.finding(
             severity=severity,
             confidence=0.9,
             message=f"{code_at(first.line.place)}{also} {'make' if others else 'makes'} a tensor anew whenever a "
-            f"sample is asked for: {milliseconds(line_s)} of the {milliseconds(loading.batch_s)} that a "
-            f"batch takes ({line_s / loading.batch_s:.0%}). {first.what}, the same in every epoch.",
+            f"sample is asked for: {milliseconds(line_s)} of the {milliseconds(loading.batch_s)} that a batch takes "
+            f"({line_s / loading.batch_s:.0%}). `{first.name}` is {kind} of {first.data.length} entries in memory, the "
+            "same in every epoch.",
             why="Reading numbers out of Python objects, or copying an array, into a tensor costs far more than "
             "indexing a tensor that is there, and is done again for every sample of every epoch.",
-            fix=f"Convert once, at the end of `__init__`: {' and '.join(each.once for each in dear)}. Here, write "
+            fix=f"Convert once, at the end of `__init__`: {once}. Here, write "
             f"{instead}. Expected: {milliseconds(saved_s)} less for each batch, {gain:.0%} of the time.",
             where=first.line.place,
             steps=(1, loading.time.step),
@@ -141,8 +149,8 @@ class SamplesConvertedEachTime(LoadingCheck):
                 "line_s": line_s,
                 "wait_s": loading.wait_s,
                 "batch_s": loading.batch_s,
-                "attribute": first.held.attribute,
-                "entries": float(first.held.length),
+                "attribute": first.data.attribute,
+                "entries": float(first.data.length),
                 "expected_gain": gain,
             },
         )
@@ -152,25 +160,11 @@ class SamplesConvertedEachTime(LoadingCheck):
 class _Converted:
     line: WaitLine
     conversion: Conversion
-    held: HeldData
+    data: HeldData
 
     @property
     def name(self) -> str:
-        return f"self.{self.held.attribute}"
-
-    @property
-    def what(self) -> str:
-        kind = "a list" if self.held.kind in ("list", "tuple") else "an array"
-        return f"`{self.name}` is {kind} of {self.held.length} entries in memory"
-
-    @property
-    def once(self) -> str:
-        return f"`{self.name} = [{self.conversion.of_entry} for entry in {self.name}]`"
-
-
-def _is_data(held: HeldData) -> bool:
-    """Numbers in Python objects or arrays; a list of paths is none."""
-    return held.kind != "Tensor" and held.entry not in ("str", "PosixPath", "WindowsPath", "Tensor")
+        return f"self.{self.data.attribute}"
 
 
 _ONLY_INDEXES = re.compile(r"return \(?self\.\w+\[\w+\](, ?self\.\w+\[\w+\])*\)?")
@@ -205,7 +199,7 @@ class BatchesTakenOneSampleAtATime(LoadingCheck):
     def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
         if not self._only_indexes(loading, state):
             return
-        batch_bytes = (loading.fact.batch_size or 0) * sum(held.entry_bytes for held in loading.fact.holds)
+        batch_bytes = (loading.fact.batch_size or 0) * sum(each.entry_bytes for each in loading.fact.holds)
         copied_s = batch_bytes / self.copied_bytes_s * loading.time.stretch
         saved_s = max(0.0, (1 - self.remains) * loading.computed_s - copied_s)
         severity = severity_of(saved_s / loading.batch_s)
@@ -238,7 +232,7 @@ class BatchesTakenOneSampleAtATime(LoadingCheck):
     def _only_indexes(self, loading: Loading, state: RunState) -> bool:
         fact = loading.fact
         plain = not fact.workers and not fact.iterable and fact.collates and fact.batch_size is not None
-        if not plain or not fact.holds or any(held.kind != "Tensor" for held in fact.holds):
+        if not plain or not fact.holds or any(each.kind != "Tensor" for each in fact.holds):
             return False
         lines = lines_to_judge(state, loading)
         if lines is None:

@@ -236,7 +236,7 @@ class StepsGetSlower(Check):
 @dataclass(frozen=True)
 class _Seen:
     look: MemoryLook
-    held: HeldByVariable
+    container: HeldByVariable
     passes: int  # that had ended before its step
 
 
@@ -293,17 +293,17 @@ class TensorsPileUp(Check):
         elif isinstance(record, MemoryLook):
             self._most[record.device] = max(record.used_bytes, self._most.get(record.device, 0))
             if record.moment == AFTER_UPDATE:
-                for held in record.variables:
-                    yield from self._follow(record, held)
+                for container in record.variables:
+                    yield from self._follow(record, container)
 
     def finish(self, state: RunState) -> Iterable[Finding]:
         for variable in self._variables.values():
             if variable.reported and self._is_certain(variable.seen):
                 yield from self._judge(variable.seen)
 
-    def _follow(self, look: MemoryLook, held: HeldByVariable) -> Iterable[Finding]:
-        variable = self._variables.setdefault((look.device, held.name), _Variable())
-        now = _Seen(look, held, self._passes - (self._last_pass >= look.step))
+    def _follow(self, look: MemoryLook, container: HeldByVariable) -> Iterable[Finding]:
+        variable = self._variables.setdefault((look.device, container.name), _Variable())
+        now = _Seen(look, container, self._passes - (self._last_pass >= look.step))
         if variable.seen and not self._follows(variable.seen[-1], now):
             variable.seen = []
         variable.seen = [*variable.seen[: self.looks_needed], now]
@@ -313,53 +313,55 @@ class TensorsPileUp(Check):
             yield from found
 
     def _follows(self, before: _Seen, now: _Seen) -> bool:
-        came = now.held.count - before.held.count
+        came = now.container.count - before.container.count
         steps = now.look.step - before.look.step
-        return now.held.since == before.held.since and came > 0 and came >= self.smallest_growth * steps
+        return now.container.since == before.container.since and came > 0 and came >= self.smallest_growth * steps
 
     def _is_certain(self, seen: list[_Seen]) -> bool:
         last = seen[-1]
         return (
-            last.held.grown
-            and last.held.name not in self._keeps_graphs
-            and last.held.size_bytes >= self.least_bytes
+            last.container.grown
+            and last.container.name not in self._keeps_graphs
+            and last.container.size_bytes >= self.least_bytes
             and len(seen) >= self.looks_needed
             and last.passes - seen[0].passes >= self.passes_outlived
         )
 
     def _judge(self, seen: list[_Seen]) -> Iterable[Finding]:
         first, last = seen[0], seen[-1]
-        held, used = last.held, self._most[last.look.device]
-        share = held.size_bytes / used
+        container, used = last.container, self._most[last.look.device]
+        share = container.size_bytes / used
         severity = severity_of(share)
         if severity is None:
             return
         steps = last.look.step - first.look.step
-        a_step = (held.size_bytes - first.held.size_bytes) / steps
+        a_step = (container.size_bytes - first.container.size_bytes) / steps
         passes = last.passes - first.passes
         device, to_host = "the CPU", ""
         if last.look.device != "cpu":
             device = last.look.device
-            to_host = f" If all of it is needed, add `{held.added or 'x'}.cpu()`: the memory of the GPU stays free."
+            to_host = (
+                f" If all of it is needed, add `{container.added or 'x'}.cpu()`: the memory of the GPU stays free."
+            )
         yield self.finding(
             severity=severity,
             confidence=0.9,
-            message=f"`{held.name}` holds {held.count:,} tensors of {bytes_text(held.size_bytes)} on {device}, "
-            f"{100 * share:.0f} % of all that is in use, and gets {bytes_text(int(a_step))} more with "
-            f"every step: {passes} passes over the data have ended and none of it was let go.",
+            message=f"`{container.name}` holds {container.count:,} tensors of {bytes_text(container.size_bytes)} on "
+            f"{device}, {100 * share:.0f} % of all that is in use, and gets {bytes_text(int(a_step))} more with every "
+            f"step: {passes} passes over the data have ended and none of it was let go.",
             why="A tensor stays in memory as long as any container holds it. What one step adds is small; "
             "after enough steps it is all the memory there is.",
-            fix=f"Empty it when an epoch is over, `{held.name}.clear()`, or keep what you compute of the tensors "
-            f"instead of them: that frees {bytes_text(held.size_bytes)} now and "
+            fix=f"Empty it when an epoch is over, `{container.name}.clear()`, or keep what you compute of the tensors "
+            f"instead of them: that frees {bytes_text(container.size_bytes)} now and "
             f"{bytes_text(int(1000 * a_step))} with every 1,000 steps to come.{to_host}",
-            where=held.place,
-            steps=(held.since, last.look.step),
+            where=container.place,
+            steps=(container.since, last.look.step),
             evidence={
-                "variable": held.name,
-                "bytes": float(held.size_bytes),
+                "variable": container.name,
+                "bytes": float(container.size_bytes),
                 "bytes_in_use": float(used),
                 "bytes_per_step": float(round(a_step)),
-                "tensors": float(held.count),
+                "tensors": float(container.count),
                 "passes_outlived": float(passes),
                 "expected_gain": round(share, 3),
             },
