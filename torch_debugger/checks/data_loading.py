@@ -26,7 +26,7 @@ class LoadingCheck(Check):
     settled_s: ClassVar[float] = 20.0
 
     @abc.abstractmethod
-    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+    def judge(self, loading: LoaderWait, state: RunState) -> Iterable[Finding]:
         """The training waits for this loader that much; whose fault is it?"""
 
     def judge_traced(self, loading: TracedLoading) -> Iterable[Finding]:
@@ -50,9 +50,16 @@ class LoadingCheck(Check):
             return
         times = [time for time in state.loading.values() if time.loader in state.loaders]
         times = [time for time in times if time.batches >= _LEAST_BATCHES and time.elapsed_s > 1.0]
-        found = [Loading(state.loaders[time.loader], time, cores) for time in times]
+        found = [LoaderWait(state.loaders[time.loader], time, cores) for time in times]
         most = max(found, key=lambda loading: loading.wait_s * loading.time.batches, default=None)
-        if most is None or most.share < self.least_share or most.quiet_wait_s < self.least_wait_s:
+        if most is None or most.share < self.least_share:
+            return
+        # Without the time in line for a core: as it would be on a machine with nothing else to do. Tensors in memory
+        # are only waited for while something is computed.
+        quiet_s = most.wait_s - (most.time.stretch - 1) * most.time.wait_cpu_s
+        if most.fact.dataset == "TensorDataset" and not most.fact.workers:
+            quiet_s = min(most.wait_s, most.time.wait_cpu_s)
+        if quiet_s < self.least_wait_s:
             return
         # A thread of the user's may read ahead: then only that one waits.
         if state.split.share("data_wait") >= 0.7 * self.least_share:
@@ -67,7 +74,7 @@ _HANDOVER_S = 0.001
 
 
 @dataclass(frozen=True)
-class Loading:
+class LoaderWait:
     """All times are those of one batch, in seconds."""
 
     fact: LoaderFact
@@ -81,14 +88,6 @@ class Loading:
     @property
     def wait_s(self) -> float:
         return self.time.wait_s
-
-    @property
-    def quiet_wait_s(self) -> float:
-        """Without the time in line for a core: as it would be on a machine with nothing else to do. Tensors
-        in memory are only waited for while something is computed."""
-        if self.fact.dataset == "TensorDataset" and not self.fact.workers:
-            return min(self.wait_s, self.time.wait_cpu_s)
-        return self.wait_s - (self.time.stretch - 1) * self.time.wait_cpu_s
 
     @property
     def share(self) -> float:
@@ -187,7 +186,7 @@ class WaitLine:
     share: float  # of the time in which data is waited for
 
 
-def lines_to_judge(state: RunState, loading: Loading) -> list[WaitLine] | None:
+def lines_to_judge(state: RunState, loading: LoaderWait) -> list[WaitLine] | None:
     """From the outermost inwards; None where workers load, or too few batches were looked at."""
     looked = state.loading_lines.get(loading.fact.number)
     if looked is None or loading.fact.workers or looked.looks < _LEAST_LOOKS or looked.seconds <= 0:
@@ -195,14 +194,14 @@ def lines_to_judge(state: RunState, loading: Loading) -> list[WaitLine] | None:
     return [WaitLine(line.place, min(1.0, line.seconds / looked.seconds)) for line in looked.lines]
 
 
-def slow_line(state: RunState, loading: Loading, least_share: float = 0.6) -> WaitLine | None:
+def slow_line(state: RunState, loading: LoaderWait, least_share: float = 0.6) -> WaitLine | None:
     """The innermost line that most of the wait is spent in, or below; None where none stands out."""
     lines = lines_to_judge(state, loading) or []
     large = [line for line in lines if line.share >= least_share]
     return large[-1] if large else None
 
 
-def words_of_line(state: RunState, loading: Loading) -> str:
+def words_of_line(state: RunState, loading: LoaderWait) -> str:
     line = slow_line(state, loading)
     return f", {line.share:.0%} of that time in {code_at(line.place)}" if line is not None else ""
 

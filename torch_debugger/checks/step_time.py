@@ -235,7 +235,7 @@ class Advice:
     edit: Edit | None
 
 
-class LineCost(Check):
+class LineCostCheck(Check):
     """Says which kind of line, how much of its time the edit saves, and the words."""
 
     reads = (CostFact,)

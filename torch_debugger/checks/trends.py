@@ -35,7 +35,7 @@ Points = Sequence[tuple[int, float]]  # (step, size), sizes above zero, oldest f
 
 
 @dataclass(frozen=True)
-class Growth:
+class GrowthFit:
     doubles: bool  # by a factor a step, else by an amount
     rate: float  # bits a step, or the amount
     misfit: float  # typical distance of a point from the fit, in bits
@@ -44,7 +44,7 @@ class Growth:
         return math.log2(limit / size) / self.rate if self.doubles else (limit - size) / self.rate
 
 
-def find_growth(points: Points) -> Growth | None:
+def find_growth(points: Points) -> GrowthFit | None:
     """The better of two fits, by a factor or by an amount a step; None where neither rises."""
     fits = [fit for fit in (fit_growth(points, True), fit_growth(points, False)) if fit is not None]
     return min(fits, key=lambda fit: fit.misfit, default=None)
@@ -74,7 +74,7 @@ def quarters(values: Sequence[float]) -> list[float]:
     return [statistics.median(values[len(values) * n // 4 : len(values) * (n + 1) // 4]) for n in range(4)]
 
 
-def fit_growth(points: Points, doubles: bool) -> Growth | None:
+def fit_growth(points: Points, doubles: bool) -> GrowthFit | None:
     measure: Callable[[float], float] = math.log2 if doubles else float
     rate, start = theil_sen([(step, measure(size)) for step, size in points])
     if rate <= 0:
@@ -82,7 +82,7 @@ def fit_growth(points: Points, doubles: bool) -> Growth | None:
     line = [start + rate * step for step, _ in points]
     sizes = [2.0 ** min(value, 1000.0) if doubles else max(value, 1e-30) for value in line]
     misfits = [abs(math.log2(size / fitted)) for (_, size), fitted in zip(points, sizes, strict=True)]
-    return Growth(doubles, rate, statistics.median(misfits))
+    return GrowthFit(doubles, rate, statistics.median(misfits))
 
 
 def theil_sen(points: Sequence[tuple[int, float]]) -> tuple[float, float]:

@@ -12,7 +12,7 @@ from torch_debugger.records import Finding, LossGraph, Place, Record, Rectifier,
 
 
 @dataclass
-class _Layer:
+class _RectifierLooks:
     """One rectifier over the deep steps of a run."""
 
     streak: list[Rectifier] = field(default_factory=list)  # deep steps in a row with most units dead
@@ -68,11 +68,11 @@ class DeadRelu(Check):
     stalled_fall = 0.2
 
     def __init__(self) -> None:
-        self._layers: dict[str, _Layer] = {}
+        self._layers: dict[str, _RectifierLooks] = {}
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, Rectifier):
-            layer = self._layers.setdefault(record.name, _Layer())
+            layer = self._layers.setdefault(record.name, _RectifierLooks())
             self._look(layer, record)
             concerned = [layer]
         else:
@@ -100,20 +100,20 @@ class DeadRelu(Check):
             if self._is_certain(layer) and (not self._is_in_part(layer) or self._lasted(layer)):
                 yield from self._judge(layer, state)
 
-    def _is_certain(self, layer: _Layer) -> bool:
+    def _is_certain(self, layer: _RectifierLooks) -> bool:
         return bool(layer.streak) and layer.looks >= self.looks_needed
 
-    def _lasted(self, layer: _Layer) -> bool:
+    def _lasted(self, layer: _RectifierLooks) -> bool:
         needed = self.steps_apart_in_part if self._is_in_part(layer) else self.steps_apart
         return layer.last_step - layer.streak[0].step >= needed
 
-    def _is_in_part(self, layer: _Layer) -> bool:
+    def _is_in_part(self, layer: _RectifierLooks) -> bool:
         return self._dead_share(layer) <= self.dead_share_error
 
-    def _dead_share(self, layer: _Layer) -> float:
+    def _dead_share(self, layer: _RectifierLooks) -> float:
         return min(record.dead_units / record.units for record in layer.streak)
 
-    def _look(self, layer: _Layer, record: Rectifier) -> None:
+    def _look(self, layer: _RectifierLooks, record: Rectifier) -> None:
         whole = record.dead_units == record.units
         wide = record.units >= self.smallest_layer and record.batch >= self.smallest_batch
         if not whole and not (wide and record.dead_units > self.dead_share_warning * record.units):
@@ -126,12 +126,12 @@ class DeadRelu(Check):
         # Enough for the story: how it began, and the last looks.
         del layer.streak[1 : -self.looks_needed]
 
-    def _revive(self, layer: _Layer) -> None:
+    def _revive(self, layer: _RectifierLooks) -> None:
         layer.streak.clear()
         layer.looks = 0
         layer.was_alive = True
 
-    def _judge(self, layer: _Layer, state: RunState) -> Iterable[Finding]:
+    def _judge(self, layer: _RectifierLooks, state: RunState) -> Iterable[Finding]:
         first, last, share = layer.streak[0], layer.streak[-1], self._dead_share(layer)
         points = state.losses.finite()
         since, fallen = fallen_share([point for point in points if point[0] >= first.step]), fallen_share(points)
@@ -166,7 +166,7 @@ class DeadRelu(Check):
         )
 
 
-def _fix(layer: _Layer, last: Rectifier, state: RunState) -> str:
+def _fix(layer: _RectifierLooks, last: Rectifier, state: RunState) -> str:
     spare = "`nn.LeakyReLU(0.01)` instead of ReLU keeps a gradient."
     if is_last_layer(last.source, state):
         return (

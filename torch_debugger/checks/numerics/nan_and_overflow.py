@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from torch_debugger.checks.base import Check, RunState, within
 from torch_debugger.checks.numerics.nonfinite_explanation import tell
 from torch_debugger.checks.numerics.nonfinite_operation import Story, described
-from torch_debugger.checks.trends import Growth, falling_share, find_growth, fit_growth, rising_share
+from torch_debugger.checks.trends import GrowthFit, falling_share, find_growth, fit_growth, rising_share
 from torch_debugger.records import Finding, NonFinite, NonFiniteOutput, Place, Record, Scalars, TensorRows
 
 
@@ -243,7 +243,7 @@ class _Forecast:
     kind: str
     module: str
     dtype: str
-    growth: Growth
+    growth: GrowthFit
     first: tuple[int, float]
     last: tuple[int, float]
     step: int  # of the overflow

@@ -6,7 +6,7 @@ import ast
 import re
 
 from torch_debugger.checks.numerics.nonfinite_operation import (
-    Case,
+    OpCase,
     Story,
     is_rounding,
     near_one,
@@ -23,7 +23,7 @@ from torch_debugger.records import Edit, Operand
 _ROUNDED = "So close to 0 it is likely to be rounding."
 
 
-def explain_log(case: Case) -> Story | None:
+def explain_log(case: OpCase) -> Story | None:
     index = 1 if case.op == "xlogy" and len(case.origin.operands) > 1 else 0
     operand, name = case.operand(index), case.name(index)
     if operand.negatives and (case.origin.made == "nan" or not operand.zeros) and not case.backward:
@@ -47,7 +47,7 @@ def explain_log(case: Case) -> Story | None:
     return Story(proof, why, f"{advice}.{_better(case, index)}", edit)
 
 
-def _clamped(case: Case, index: int) -> tuple[str, Edit | None]:
+def _clamped(case: OpCase, index: int) -> tuple[str, Edit | None]:
     """With the log of 1 - p beside the log of p, both: they fail at the two ends of the same number."""
     method = f".clamp_min({small_number(case.operand(index))})"
     other = _complement(case, index)
@@ -59,7 +59,7 @@ def _clamped(case: Case, index: int) -> tuple[str, Edit | None]:
     return f"{advice}, and the same for `{case.written.source(other)}`", case.written.edit(changes)
 
 
-def _complement(case: Case, index: int) -> ast.expr | None:
+def _complement(case: OpCase, index: int) -> ast.expr | None:
     """1 - p, where p is logged and 1 - p is too; or the other way round."""
     node, trees = case.node(index), case.written.trees
     logs = [op_of(inner)[1][0] for tree in trees for inner in ast.walk(tree) if op_of(inner)[0] == "log"]
@@ -71,7 +71,7 @@ def _complement(case: Case, index: int) -> ast.expr | None:
     return other if of_each_other else None
 
 
-def _better(case: Case, index: int) -> str:
+def _better(case: OpCase, index: int) -> str:
     """What may be meant instead, by the operand's range and what it is called."""
     name = case.name(index)
     if case.op == "xlogy":
@@ -83,7 +83,7 @@ def _better(case: Case, index: int) -> str:
     return f" If {name} comes out of a softmax or a sigmoid, use `F.log_softmax` or `F.logsigmoid` instead."
 
 
-def explain_log1p(case: Case) -> Story | None:
+def explain_log1p(case: OpCase) -> Story | None:
     operand, name = case.operand(), case.name()
     if operand.low > -1 or not operand.elements:
         return None
@@ -93,7 +93,7 @@ def explain_log1p(case: Case) -> Story | None:
     return Story(f"because {name} goes down to {number(operand.low)}", why, f"{advice}.", edit)
 
 
-def explain_logit(case: Case) -> Story | None:
+def explain_logit(case: OpCase) -> Story | None:
     operand, name = case.operand(), case.name()
     if not operand.elements or (operand.low > 0 and operand.high < 1):
         return None
@@ -107,7 +107,7 @@ def explain_logit(case: Case) -> Story | None:
 _LOG_VARIANCE = re.compile(r"(?:^|[._])log_?var(?:iance)?s?$|log_?var", re.IGNORECASE)
 
 
-def explain_root(case: Case) -> Story | None:
+def explain_root(case: OpCase) -> Story | None:
     operand, name = case.operand(), case.name()
     if operand.negatives and not case.backward:
         return _roots_of_negatives(case, f"The {case.op} of a negative number is NaN.")
@@ -120,7 +120,7 @@ def explain_root(case: Case) -> Story | None:
     return Story(f"because {zeros_of(operand, name)}", why, f"{advice}.", edit)
 
 
-def _roots_of_negatives(case: Case, why: str) -> Story:
+def _roots_of_negatives(case: OpCase, why: str) -> Story:
     operand, name = case.operand(), case.name()
     proof = f"because {negatives_of(operand, name)}"
     if is_rounding(operand):
@@ -144,7 +144,7 @@ def _roots_of_negatives(case: Case, why: str) -> Story:
     return Story(proof, why, f"Find out what makes {name} negative: it must not be, for a root. {positive}")
 
 
-def _of_log_variance(case: Case, proof: str, why: str) -> Story:
+def _of_log_variance(case: OpCase, proof: str, why: str) -> Story:
     why += f" {case.name()} is the log of a variance by its name, and that may be negative."
     node = case.written.node
     if not isinstance(node, ast.Call):
@@ -155,7 +155,7 @@ def _of_log_variance(case: Case, proof: str, why: str) -> Story:
     return Story(proof, why, f"{advice}: that is the deviation.", edit if "torch." in case.written.code else None)
 
 
-def explain_power(case: Case) -> Story | None:
+def explain_power(case: OpCase) -> Story | None:
     exponent = _exponent(case)
     operand, name = case.operand(), case.name()
     if exponent is None:
@@ -178,7 +178,7 @@ def explain_power(case: Case) -> Story | None:
     return Story(proof, why, f"{advice}.", edit)
 
 
-def _exponent(case: Case) -> float | None:
+def _exponent(case: OpCase) -> float | None:
     """Of `x ** 0.5`; of `2 ** x`, where the tensor is the exponent, nothing is said here."""
     exponent = case.operand(1)
     if exponent.elements:
@@ -191,7 +191,7 @@ def _exponent(case: Case) -> float | None:
 
 
 # Division by 0: a / b, 1 / b, remainders, and the angle of a point at the origin.
-def explain_quotient(case: Case) -> Story | None:
+def explain_quotient(case: OpCase) -> Story | None:
     index = _divisor(case)
     if index is None:
         if case.number() != 0:
@@ -212,7 +212,7 @@ def explain_quotient(case: Case) -> Story | None:
     return Story(proof, _mathematics(case, divisor), f"{advice}.", edit)
 
 
-def _divisor(case: Case) -> int | None:
+def _divisor(case: OpCase) -> int | None:
     """Which operand is divided by; None where a plain number is."""
     if len(case.origin.operands) > 1:
         return 1
@@ -223,7 +223,7 @@ def _divisor(case: Case) -> int | None:
     return 0 if len(given) > 1 and case.node(0) is given[1] else None
 
 
-def _mathematics(case: Case, divisor: Operand) -> str:
+def _mathematics(case: OpCase, divisor: Operand) -> str:
     dividend = case.operand(0) if len(case.origin.operands) > 1 else None
     if case.op == "remainder":
         return "The remainder of a division by 0 is NaN."
@@ -236,7 +236,7 @@ def _mathematics(case: Case, divisor: Operand) -> str:
     return "A number divided by 0 is inf, and 0 / 0 is NaN."
 
 
-def _guarded(case: Case, index: int, divisor: Operand) -> tuple[str, Edit | None]:
+def _guarded(case: OpCase, index: int, divisor: Operand) -> tuple[str, Edit | None]:
     if divisor.dtype == "float16":  # the slope a / b**2 leaves float16 for every b that is small
         return f"Divide in float32: `{case.bare_name(index)}.float().clamp_min(1e-8)`", None
     # What a divisor is the root of: behind the root a clamp is too late, its slope at 0 is inf already.
@@ -253,7 +253,7 @@ def _guarded(case: Case, index: int, divisor: Operand) -> tuple[str, Edit | None
 _EPS = {"normalize": "1e-12", "cosine_similarity": "1e-8", "pairwise_distance": "1e-6"}
 
 
-def explain_two_zeros(case: Case) -> Story | None:
+def explain_two_zeros(case: OpCase) -> Story | None:
     """atan2 and hypot, of which the slope is not defined where both are 0."""
     first, second = case.operand(0), case.operand(1)
     if not case.backward or not (first.zeros and second.zeros):
@@ -273,7 +273,7 @@ def explain_two_zeros(case: Case) -> Story | None:
     return Story(proof, why, f"{advice}.", edit)
 
 
-def explain_norm(case: Case) -> Story | None:
+def explain_norm(case: OpCase) -> Story | None:
     """Only zeros are counted, not which rows they fill: no more than that is said."""
     operand = case.operand()
     if not case.backward or (operand.zeros < 2 and operand.elements != 1):
@@ -294,7 +294,7 @@ def explain_norm(case: Case) -> Story | None:
     return Story(proof, why, f"{advice}.", edit)
 
 
-def explain_unit_vector(case: Case) -> Story | None:
+def explain_unit_vector(case: OpCase) -> Story | None:
     """normalize and cosine_similarity guard their divisor by an eps that float16 rounds to 0."""
     operand, eps = case.operand(), case.number("eps")
     if not operand.zeros or not (operand.dtype == "float16" or eps == 0):
@@ -314,7 +314,7 @@ _SLOPES = {
 }
 
 
-def explain_angle(case: Case) -> Story | None:
+def explain_angle(case: OpCase) -> Story | None:
     """Inside -1 and 1 these are finite, and so are their slopes."""
     operand, name = case.operand(), case.name()
     if not operand.elements or (operand.low > -1 and operand.high < 1):
@@ -338,7 +338,7 @@ def number_near_one(value: float) -> str:
     return f"{value:.8g}" if 0 < abs(abs(value) - 1) < 1e-3 else number(value)
 
 
-def explain_acosh(case: Case) -> Story | None:
+def explain_acosh(case: OpCase) -> Story | None:
     operand, name = case.operand(), case.name()
     if not operand.elements or operand.low > 1 or (operand.low == 1 and not case.backward):
         return None
@@ -358,7 +358,7 @@ _EQUAL = {
 }
 
 
-def explain_gamma(case: Case) -> Story | None:
+def explain_gamma(case: OpCase) -> Story | None:
     operand = case.operand()
     if not operand.zeros or operand.negatives:
         return None
@@ -367,7 +367,7 @@ def explain_gamma(case: Case) -> Story | None:
     return Story(f"because {zeros_of(operand, case.name())}", why, f"{advice}.", edit)
 
 
-def explain_decomposition(case: Case) -> Story | None:
+def explain_decomposition(case: OpCase) -> Story | None:
     if not case.backward:
         return None
     why = f"{_EQUAL[case.op]}: where two are equal, as for the identity, that is a division by 0."
@@ -375,7 +375,7 @@ def explain_decomposition(case: Case) -> Story | None:
     return Story("given a matrix that was finite", why, fix)
 
 
-def explain_determinant(case: Case) -> Story | None:
+def explain_determinant(case: OpCase) -> Story | None:
     if not case.finite:
         return None
     name, added = case.bare_name(), small_number(case.operand())
@@ -384,7 +384,7 @@ def explain_determinant(case: Case) -> Story | None:
     return Story("given a matrix that was finite", why, fix)
 
 
-def explain_constant(case: Case) -> Story | None:
+def explain_constant(case: OpCase) -> Story | None:
     """A NaN that is written in the line, or memory that nothing was written to."""
     if case.op in _ALLOCATORS:
         why = "`torch.empty` reserves memory without writing to it: what is in it is whatever was there before."

@@ -11,7 +11,7 @@ from torch_debugger.checks.crashes.user_code import calls_of, rewritten, with_ar
 from torch_debugger.checks.numerics import nonfinite_domains as angles
 from torch_debugger.checks.numerics import nonfinite_overflows as arithmetic
 from torch_debugger.checks.numerics.nonfinite_operation import (
-    Case,
+    OpCase,
     Story,
     described,
     line_of,
@@ -134,7 +134,7 @@ def _nothing_found(fact: NonFinite) -> Story:
 
 
 # Which explainers know an op, and what they say of one that made a NaN or Inf.
-Explain = Callable[[Case], Story | None]
+Explain = Callable[[OpCase], Story | None]
 
 _FAMILIES: dict[Explain, tuple[str, ...]] = {
     angles.explain_log: ("log", "log2", "log10", "xlogy"),
@@ -167,7 +167,7 @@ _BEFORE: tuple[Explain, ...] = (arithmetic.explain_masked_row, arithmetic.explai
 _AFTER: tuple[Explain, ...] = (arithmetic.explain_infinite, arithmetic.explain_overflow, angles.explain_constant)
 
 
-def explain_op(origin: Origin) -> tuple[Case, Story]:
+def explain_op(origin: Origin) -> tuple[OpCase, Story]:
     """What the operands prove; where they prove nothing, what is known and no more."""
     case = read_case(origin, origin.op or "")
     if origin.selected_by:
@@ -182,7 +182,7 @@ def explain_op(origin: Origin) -> tuple[Case, Story]:
     return case, story or _general(case)
 
 
-def _explained(case: Case) -> Story | None:
+def _explained(case: OpCase) -> Story | None:
     known = _BY_OP.get(case.op)
     explainers = (*_BEFORE, *([known] if known else []), *_AFTER)
     return next((story for explain in explainers if (story := explain(case)) is not None), None)
@@ -193,7 +193,7 @@ def is_custom(origin: Origin) -> bool:
     return origin.phase == "backward" and (origin.op or "")[:1].isupper()
 
 
-def _general(case: Case) -> Story:
+def _general(case: OpCase) -> Story:
     if not case.finite:
         return _of_not_finite(case)
     given = [described(operand, case.name(index)) for index, operand in enumerate(case.origin.operands[:3])]
@@ -209,7 +209,7 @@ def _general(case: Case) -> Story:
     return Story(f"given {' and '.join(given)}" if given else "", why, fix)
 
 
-def _of_not_finite(case: Case) -> Story:
+def _of_not_finite(case: OpCase) -> Story:
     """An op whose input had been let through, as a later `nanmean` would have left it out."""
     bad = [(index, each) for index, each in enumerate(case.origin.operands) if each.nans or each.infs]
     given = [described(operand, case.name(index)) for index, operand in bad[:2]]

@@ -29,10 +29,10 @@ class Story:
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class OpCase:
     origin: Origin
     op: str  # its plain name
-    written: Written
+    written: WrittenOp
 
     @property
     def backward(self) -> bool:
@@ -135,7 +135,7 @@ Change = tuple[tuple[int, int], str]  # where in the line, and what to write the
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
+class WrittenOp:
     """One line of code and the nodes in it that are the op; several where they read the same."""
 
     place: Place
@@ -213,7 +213,7 @@ def replaced(code: str, changes: Sequence[Change]) -> str:
     return code
 
 
-def renamed(written: Written, call: ast.Call, old: str, new: str) -> str:
+def renamed(written: WrittenOp, call: ast.Call, old: str, new: str) -> str:
     """The call of another function with the same arguments."""
     (start, end), name_end = bounds(call), bounds(call.func)[1]
     return written.code[start : name_end - len(old)] + new + written.code[name_end:end]
@@ -223,7 +223,7 @@ def bounds(node: ast.AST) -> tuple[int, int]:
     return getattr(node, "col_offset", 0), getattr(node, "end_col_offset", 0)
 
 
-def read_case(origin: Origin, op: str) -> Case:
+def read_case(origin: Origin, op: str) -> OpCase:
     """The op in its line; without nodes where there is none, or several that cannot be told apart."""
     name, operands, code = plain_name(op), origin.operands, origin.place.code or ""
     trees = tuple(_trees(code)) if "\n" not in code and code.isascii() else ()
@@ -233,7 +233,7 @@ def read_case(origin: Origin, op: str) -> Case:
         fitting = [node for node in fitting if not isinstance(op_of(node)[1][0], ast.Name | ast.Attribute)]
     if len({ast.unparse(node) for node in fitting}) != 1:
         fitting = []
-    return Case(origin, name, Written(origin.place, tuple(fitting), trees))
+    return OpCase(origin, name, WrittenOp(origin.place, tuple(fitting), trees))
 
 
 def _fits(node: ast.AST, operands: Sequence[Operand]) -> bool:
@@ -288,7 +288,7 @@ def _calls(code: str) -> Iterator[ast.AST]:
 
 
 # Formulas that torch has in a form which cannot overflow: log of a softmax, of a sum of exp, and so on.
-def stable_form(written: Written) -> tuple[str, Edit | None] | None:
+def stable_form(written: WrittenOp) -> tuple[str, Edit | None] | None:
     """The formulas around the op in their stable form: what to write, and the edit."""
     changes: dict[tuple[int, int], tuple[ast.AST, str]] = {}
     for node in written.nodes:
@@ -305,16 +305,16 @@ def stable_form(written: Written) -> tuple[str, Edit | None] | None:
     return f"Write `{text}` instead of `{written.source(holder)}`", edit
 
 
-def _has_f(written: Written) -> bool:
+def _has_f(written: WrittenOp) -> bool:
     return re.search(r"\bF\.", written.code) is not None
 
 
-def _functional(written: Written) -> str:
+def _functional(written: WrittenOp) -> str:
     """What the line calls torch.nn.functional, as far as it shows."""
     return "F" if _has_f(written) or "torch." not in written.code else "torch.nn.functional"
 
 
-def _of_log(written: Written, node: ast.AST) -> str | None:
+def _of_log(written: WrittenOp, node: ast.AST) -> str | None:
     """log of softmax(x), sigmoid(x), 1 - sigmoid(x), sum(exp(x)), 1 + exp(x); log1p(exp(x))"""
     op, operands = op_of(node)
     if op not in ("log", "log1p") or len(operands) != 1:
@@ -342,7 +342,7 @@ def _of_log(written: Written, node: ast.AST) -> str | None:
     return _torch_call(written, "logsumexp", exponent, arguments) if arguments else None
 
 
-def _softmax(written: Written, node: ast.AST) -> str | None:
+def _softmax(written: WrittenOp, node: ast.AST) -> str | None:
     """exp(x) / exp(x).sum(dim, keepdim=True)"""
     op, operands = op_of(node)
     exponent = _exponent(operands[0]) if op == "div" and len(operands) == 2 else None
@@ -357,7 +357,7 @@ def _softmax(written: Written, node: ast.AST) -> str | None:
     return _torch_call(written, "softmax", exponent, dims[0])
 
 
-def _sigmoid(written: Written, node: ast.AST) -> str | None:
+def _sigmoid(written: WrittenOp, node: ast.AST) -> str | None:
     """1 / (1 + exp(-x))"""
     op, operands = op_of(node)
     if op != "div" or len(operands) != 2 or not _is_one(operands[0]):
@@ -383,18 +383,18 @@ def _is_one(node: ast.AST | None) -> bool:
     return isinstance(node, ast.Constant) and node.value in (1, 1.0) and node.value is not True
 
 
-def _call(written: Written, name: str, argument: ast.expr | None) -> str | None:
+def _call(written: WrittenOp, name: str, argument: ast.expr | None) -> str | None:
     return f"{_functional(written)}.{name}({written.source(argument)})" if argument is not None else None
 
 
-def _torch_call(written: Written, name: str, argument: ast.expr, others: str = "") -> str:
+def _torch_call(written: WrittenOp, name: str, argument: ast.expr, others: str = "") -> str:
     """torch.softmax(x, 1), or x.softmax(1) where the line shows no torch"""
     if "torch." in written.code:
         return f"torch.{name}({written.source(argument)}{others and f', {others}'})"
     return f"{written.primary(argument)}.{name}({others})"
 
 
-def _others(written: Written, call: ast.Call, operand: ast.AST) -> str:
+def _others(written: WrittenOp, call: ast.Call, operand: ast.AST) -> str:
     """The arguments of a call besides its operand, as they are written."""
     named = [f"{word.arg}={written.source(word.value)}" for word in call.keywords]
     return ", ".join([*(written.source(item) for item in call.args if item is not operand), *named])

@@ -9,8 +9,8 @@ from typing import TypeGuard
 
 from torch_debugger.checks.crashes.explanation import shape_text
 from torch_debugger.checks.numerics.nonfinite_operation import (
-    Case,
     Change,
+    OpCase,
     Story,
     bounds,
     headroom,
@@ -30,7 +30,7 @@ _HALF = 65504.0
 _CASTS = ("half", "to", "type", "type_as")
 
 
-def explain_overflow(case: Case) -> Story | None:
+def explain_overflow(case: OpCase) -> Story | None:
     """Where the operands' sizes show that the result cannot be held."""
     if case.backward or not case.finite or not sized(case):
         return None
@@ -66,7 +66,7 @@ def explain_overflow(case: Case) -> Story | None:
     return None
 
 
-def _in_half(case: Case, reach: float, before: str) -> Story:
+def _in_half(case: OpCase, reach: float, before: str) -> Story:
     sizes = []
     for index in sized(case)[:2]:
         size = size_of(case.operand(index))
@@ -81,7 +81,7 @@ def _in_half(case: Case, reach: float, before: str) -> Story:
     return Story(proof, why, fix, edit)
 
 
-def _in_float32(case: Case) -> tuple[str, Edit | None]:
+def _in_float32(case: OpCase) -> tuple[str, Edit | None]:
     """Outside of the model a float32 result fits everywhere; inside, a half layer may follow."""
     nodes = [case.node(index) for index in sized(case)]
     if case.origin.phase != "loss" or None in nodes or case.operand().dtype != "float16":
@@ -89,7 +89,7 @@ def _in_float32(case: Case) -> tuple[str, Edit | None]:
     return case.rewritten([case.written.with_method(node, ".float()") for node in nodes if node is not None])
 
 
-def _scaled_before(case: Case) -> tuple[str, Edit | None] | None:
+def _scaled_before(case: OpCase) -> tuple[str, Edit | None] | None:
     """`q @ k.T / math.sqrt(d)` -> `(q / math.sqrt(d)) @ k.T`"""
     inner = case.written.node
     if case.op != "matmul" or inner is None or len(case.written.nodes) > 1:
@@ -102,7 +102,7 @@ def _scaled_before(case: Case) -> tuple[str, Edit | None] | None:
     return None
 
 
-def _moved(case: Case, holder: ast.AST, scale: str) -> tuple[str, Edit | None]:
+def _moved(case: OpCase, holder: ast.AST, scale: str) -> tuple[str, Edit | None]:
     inner = case.written.nodes[0]
     first = op_of(inner)[1][0]
     text = f"{case.written.primary(first)}{scale}"
@@ -129,11 +129,11 @@ PRODUCTS = (
 )  # fmt: skip
 
 
-def sized(case: Case) -> list[int]:
+def sized(case: OpCase) -> list[int]:
     return [index for index, operand in enumerate(case.origin.operands) if operand.limit and size_of(operand)]
 
 
-def reach_of(case: Case) -> float | None:
+def reach_of(case: OpCase) -> float | None:
     """How large the result can be, by the sizes of the operands."""
     sizes = [size_of(case.operand(index)) for index in sized(case)]
     first = case.operand(0)
@@ -176,7 +176,7 @@ def _terms(first: Operand, second: Operand) -> int:
 _MOST = {"float16": 10, "bfloat16": 20, "float32": 20, "float64": 170}
 
 
-def explain_exponential(case: Case) -> Story | None:
+def explain_exponential(case: OpCase) -> Story | None:
     operand, name = case.operand(), case.name()
     bound = exponent_bound(operand, case.op)
     both = case.op in ("sinh", "cosh")
@@ -207,7 +207,7 @@ def exponent_bound(operand: Operand, op: str) -> float | None:
 
 
 # Losses of torch's at the edge of what they take.
-def explain_binary_cross_entropy(case: Case) -> Story | None:
+def explain_binary_cross_entropy(case: OpCase) -> Story | None:
     operand, name = case.operand(), case.name()
     if not operand.elements or (operand.low > 0 and operand.high < 1):
         return None
@@ -217,7 +217,7 @@ def explain_binary_cross_entropy(case: Case) -> Story | None:
     return Story(f"because {edge}", why, advice, edit)
 
 
-def _with_logits(case: Case) -> tuple[str, Edit | None]:
+def _with_logits(case: OpCase) -> tuple[str, Edit | None]:
     """`F.binary_cross_entropy(torch.sigmoid(z), y)` -> `F.binary_cross_entropy_with_logits(z, y)`"""
     node, first = case.written.node, case.node(0)
     op, operands = op_of(first) if first is not None else ("", [])
@@ -229,7 +229,7 @@ def _with_logits(case: Case) -> tuple[str, Edit | None]:
     return f"{advice}: it needs no sigmoid and cannot overflow.", edit
 
 
-def explain_kl_divergence(case: Case) -> Story | None:
+def explain_kl_divergence(case: OpCase) -> Story | None:
     given, target = case.operand(0), case.operand(1)
     logged = any(text == "log_target=True" for text in case.origin.arguments)
     if given.infs:
@@ -249,7 +249,7 @@ def explain_kl_divergence(case: Case) -> Story | None:
     return Story(f"because {proof}", why, fix)
 
 
-def explain_gaussian_nll(case: Case) -> Story | None:
+def explain_gaussian_nll(case: OpCase) -> Story | None:
     variance, name = case.operand(2), case.name(2) if case.operand(2).name else "the variance"
     if not variance.elements or variance.low > 1e-4:
         return None
@@ -259,7 +259,7 @@ def explain_gaussian_nll(case: Case) -> Story | None:
     return Story(proof, why, f"{advice}.", edit)
 
 
-def explain_poisson_nll(case: Case) -> Story | None:
+def explain_poisson_nll(case: OpCase) -> Story | None:
     operand, bound = case.operand(), exponent_bound(case.operand(), "exp")
     if bound is None or operand.high <= bound or any(text == "log_input=False" for text in case.origin.arguments):
         return None
@@ -269,7 +269,7 @@ def explain_poisson_nll(case: Case) -> Story | None:
     return Story(proof, why, f"{advice}, and find out why {case.name()} grew so large.", edit)
 
 
-def explain_ctc(case: Case) -> Story | None:
+def explain_ctc(case: OpCase) -> Story | None:
     if "zero_infinity=True" in case.origin.arguments or not case.finite:
         return None
     if case.origin.made == "nan" and not case.backward:
@@ -284,7 +284,7 @@ _MEANS = ("mean", "nanmean", "median", "nanmedian", "std", "var", "kl_div")
 _EPS_OF_ZERO = re.compile(r"\beps\s*=\s*0(?:\.0*)?(?=\s*[,)])")
 
 
-def explain_empty(case: Case) -> Story | None:
+def explain_empty(case: OpCase) -> Story | None:
     """The mean of nothing, of whatever op takes one."""
     operands, is_mean = case.origin.operands, case.op in _MEANS or case.op.endswith(("_loss", "_entropy"))
     empty = [index for index, operand in enumerate(operands) if operand.dtype and not operand.elements]
@@ -309,7 +309,7 @@ def _is_of_all(node: ast.AST | None) -> TypeGuard[ast.Call]:
     return isinstance(node, ast.Call) and len(op_of(node)[1]) == 1 and not node.keywords
 
 
-def explain_spread(case: Case) -> Story | None:
+def explain_spread(case: OpCase) -> Story | None:
     operand, name = case.operand(), case.name()
     if case.backward:
         if operand.low != operand.high or not operand.elements or case.op != "std":
@@ -336,7 +336,7 @@ def explain_spread(case: Case) -> Story | None:
     return Story(proof, why, f"{advice}, {last}.", edit)
 
 
-def explain_product(case: Case) -> Story | None:
+def explain_product(case: OpCase) -> Story | None:
     operand = case.operand()
     if not case.backward or not operand.zeros:
         return None
@@ -348,7 +348,7 @@ def explain_product(case: Case) -> Story | None:
     return Story(proof, why, f"{advice}.", edit)
 
 
-def explain_normalization(case: Case) -> Story | None:
+def explain_normalization(case: OpCase) -> Story | None:
     """layer_norm and its like with eps=0: a variance of 0 is divided by."""
     kept = [each for each in case.origin.operands if each.parameter.endswith("running_var") and each.negatives]
     if kept and not case.backward:  # in eval mode, by the root of a variance that was kept, not measured
@@ -381,7 +381,7 @@ _KINDS = {
 }
 
 
-def explain_masked_row(case: Case) -> Story | None:
+def explain_masked_row(case: OpCase) -> Story | None:
     if not case.origin.masked_row or not {case.op, case.origin.inner} & set(_OF_ROWS):
         return None
     index = max((index for index, operand in enumerate(case.origin.operands) if operand.infs), default=0)
@@ -395,7 +395,7 @@ def explain_masked_row(case: Case) -> Story | None:
     return Story(proof, why, advice, case.written.edit([((0, len(case.written.code)), changed)]))
 
 
-def explain_class_loss(case: Case) -> Story | None:
+def explain_class_loss(case: OpCase) -> Story | None:
     """cross_entropy, nll_loss: a target whose class is masked, or no target that counts."""
     scores, targets = case.operand(0), case.operand(1)
     ignored = case.number("ignore_index")
@@ -416,7 +416,7 @@ def explain_class_loss(case: Case) -> Story | None:
     return Story(f"{closed} and a target's class is among them", why, fix)
 
 
-def _of_nothing(case: Case, targets: Operand, ignored: int) -> Story:
+def _of_nothing(case: OpCase, targets: Operand, ignored: int) -> Story:
     name, bare = case.name(1), case.bare_name(1)
     proof = f"because all {targets.elements:,} values of {name} are {ignored}, the `ignore_index`"
     why = "The loss is a mean over the targets that count; here none does, and 0 / 0 is NaN."
@@ -439,7 +439,7 @@ def _of_nothing(case: Case, targets: Operand, ignored: int) -> Story:
 _SAFE = dict.fromkeys(("exp", "expm1", "acos", "asin", "atanh", "erfinv"), "0.0") | {"logit": "0.5"}
 
 
-def explain_selected(case: Case, story: Story | None) -> Story:
+def explain_selected(case: OpCase, story: Story | None) -> Story:
     """`story` tells what is wrong with the op's values where nothing selects among them."""
     chosen = case.origin.selected_by
     why = (
@@ -455,12 +455,12 @@ def explain_selected(case: Case, story: Story | None) -> Story:
     return Story(proof, f"{story.why} {why}" if story else why, f"{advice}: make the input safe before the op.", edit)
 
 
-def _divisor(case: Case) -> int:
+def _divisor(case: OpCase) -> int:
     """The operand to make safe: of a quotient, what it divides by."""
     return 1 if case.op in ("div", "xlogy") and len(case.origin.operands) > 1 else 0
 
 
-def _with_where_before(case: Case) -> tuple[str, Edit | None] | None:
+def _with_where_before(case: OpCase) -> tuple[str, Edit | None] | None:
     """`torch.where(m, torch.sqrt(x), 0.0)` with `torch.sqrt(torch.where(m, x, 1.0))` in it."""
     written = case.written
     node, operand = written.node, case.node(_divisor(case))
@@ -484,7 +484,7 @@ _SUMS = {"sub": "inf - inf", "add": "inf + -inf", "div": "inf / inf"}
 _TOTALS = ("sum", "mean", "cumsum")
 
 
-def explain_infinite(case: Case) -> Story | None:
+def explain_infinite(case: OpCase) -> Story | None:
     """An op that was given Inf on purpose, a mask for instance, and made NaN of it."""
     if case.origin.made != "nan" or any(operand.nans for operand in case.origin.operands):
         return None
@@ -509,7 +509,7 @@ def explain_infinite(case: Case) -> Story | None:
     return None
 
 
-def _filled(case: Case, zero: int, infinite: int) -> tuple[str, Edit | None]:
+def _filled(case: OpCase, zero: int, infinite: int) -> tuple[str, Edit | None]:
     """`x * mask` -> `x.masked_fill(mask == 0, 0.0)`, where the mask holds nothing but 0 and 1."""
     mask, nodes = case.operand(zero), (case.node(zero), case.node(infinite))
     names = case.bare_name(zero), case.bare_name(infinite)

@@ -8,7 +8,7 @@ from torch_debugger.checks.base import Check, RunState, at_line
 from torch_debugger.checks.batches import line_of, name_of
 from torch_debugger.checks.data_loading import (
     WORKERS,
-    Loading,
+    LoaderWait,
     LoadingCheck,
     TracedLoading,
     cores_in_words,
@@ -40,7 +40,7 @@ class DataLoadedInTheTrainingProcess(LoadingCheck):
     name = "data-loaded-in-the-training-process"
     title = "the training loads its data itself and waits for it"
 
-    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+    def judge(self, loading: LoaderWait, state: RunState) -> Iterable[Finding]:
         severity = severity_of(loading.gain)
         if severity is not None and not loading.fact.workers and not loading.time.on_device:
             workers, wait_s = loading.best_workers(), loading.wait_s
@@ -128,7 +128,7 @@ class TooFewWorkers(LoadingCheck):
     # How often longer everything takes on a machine that others keep busy, so that nothing can be told.
     most_stretched = 1.5
 
-    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+    def judge(self, loading: LoaderWait, state: RunState) -> Iterable[Finding]:
         if not loading.fact.workers or loading.time.workers_cpu_s is None:
             return
         none_left = loading.cores_used >= self.all_busy * loading.cores
@@ -189,14 +189,14 @@ class TooFewWorkers(LoadingCheck):
                 evidence=loading.evidence(gain),
             )
 
-    def _is_crowded(self, loading: Loading) -> bool:
+    def _is_crowded(self, loading: LoaderWait) -> bool:
         """Other programs keep the cores busy, and the time in line for one can be what is waited for."""
         own_s = loading.time.cpu_s / loading.time.batches
         in_line_s = (loading.time.stretch - 1) * own_s + loading.computed_s
         explained = loading.wait_s - in_line_s < self.least_share * loading.batch_s
         return loading.time.stretch > self.most_stretched and explained
 
-    def _found(self, loading: Loading, severity: str, *, why: str, fix: str, gain: float, workers: int) -> Finding:
+    def _found(self, loading: LoaderWait, severity: str, *, why: str, fix: str, gain: float, workers: int) -> Finding:
         more = workers > loading.fact.workers
         return self.finding(
             severity=severity,
@@ -220,7 +220,7 @@ class TooFewWorkers(LoadingCheck):
         )
 
 
-def _workers(loading: Loading, *, bare: bool = False) -> str:
+def _workers(loading: LoaderWait, *, bare: bool = False) -> str:
     number = loading.fact.workers
     if number == 1:
         return "one worker" if bare else "Its one worker"

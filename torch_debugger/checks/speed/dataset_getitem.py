@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch_debugger.checks.base import RunState, at_line
 from torch_debugger.checks.call_edits import called_name, calls_in, over_whole_batches
 from torch_debugger.checks.data_loading import (
-    Loading,
+    LoaderWait,
     LoadingCheck,
     WaitLine,
     code_at,
@@ -48,7 +48,7 @@ class SlowSampleLine(LoadingCheck):
     # Of the line's time, what workers would leave of it: below, workers are the easier way out.
     least_left = 0.25
 
-    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+    def judge(self, loading: LoaderWait, state: RunState) -> Iterable[Finding]:
         line = slow_line(state, loading, self.line_share)
         if line is None:
             return
@@ -106,7 +106,7 @@ class SamplesConvertedEachTime(LoadingCheck):
     # What indexing a tensor, or a list of them, takes instead (measured: 1 to 3 us).
     index_s = 3e-6
 
-    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+    def judge(self, loading: LoaderWait, state: RunState) -> Iterable[Finding]:
         # Numbers in Python objects or arrays; a list of paths is none.
         data = {
             each.attribute: each
@@ -196,7 +196,7 @@ class BatchesTakenOneSampleAtATime(LoadingCheck):
     # Of the wait: what indexing a batch takes in any case, drawing its indices included.
     remains = 0.15
 
-    def judge(self, loading: Loading, state: RunState) -> Iterable[Finding]:
+    def judge(self, loading: LoaderWait, state: RunState) -> Iterable[Finding]:
         if not self._only_indexes(loading, state):
             return
         batch_bytes = (loading.fact.batch_size or 0) * sum(each.entry_bytes for each in loading.fact.holds)
@@ -229,7 +229,7 @@ class BatchesTakenOneSampleAtATime(LoadingCheck):
                 edit=over_whole_batches(loading.where, loading.fact.shuffle),
             )
 
-    def _only_indexes(self, loading: Loading, state: RunState) -> bool:
+    def _only_indexes(self, loading: LoaderWait, state: RunState) -> bool:
         fact = loading.fact
         plain = not fact.workers and not fact.iterable and fact.collates and fact.batch_size is not None
         if not plain or not fact.holds or any(each.kind != "Tensor" for each in fact.holds):

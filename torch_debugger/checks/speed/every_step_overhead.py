@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from torch_debugger.checks.base import RunState
-from torch_debugger.checks.step_time import Advice, DearLine, LineCost, StepSample, every, rarely, without
+from torch_debugger.checks.step_time import Advice, DearLine, LineCostCheck, StepSample, every, rarely, without
 
 _WRITES = re.compile(r"\bprint\(|\.write\(|\.writelines\(|\.writerow\(|\.flush\(|\bjson\.dump\(|\.to_csv\(")
 _LOGGERS = re.compile(
@@ -22,7 +22,7 @@ _AS_NUMBERS = re.compile(r"\.(item|tolist)\(")
 _OPS = re.compile(r"[/\\]torch[/\\](_tensor|functional)\.py$")
 
 
-class LoggingTooOften(LineCost):
+class LoggingTooOften(LineCostCheck):
     """A line that prints, plots, logs or keeps numbers runs in every step and takes a large part of the time.
 
     Symptom:
@@ -72,7 +72,7 @@ _SAVERS = re.compile(r"[/\\](torch|safetensors|transformers|accelerate|lightning
 _WRITTEN = re.compile(r"\b(pickle|joblib)\.dump\(|\.save_pretrained\(|\bsave_file\(")
 
 
-class CheckpointEachStep(LineCost):
+class CheckpointEachStep(LineCostCheck):
     """A checkpoint is written in every step and takes a large part of the time.
 
     Symptom:
@@ -113,7 +113,7 @@ class CheckpointEachStep(LineCost):
 _CLEANS = re.compile(r"\bgc\.collect\(|^collect\(|\bempty_cache\(|\bmalloc_trim\(")
 
 
-class MemoryCleanedEachStep(LineCost):
+class MemoryCleanedEachStep(LineCostCheck):
     """`gc.collect()` or `torch.cuda.empty_cache()` runs in every step and takes a large part of the time.
 
     Symptom:

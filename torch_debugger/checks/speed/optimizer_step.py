@@ -13,7 +13,7 @@ from torch_debugger.checks.step_time import (
     LEAST_GAIN,
     Advice,
     DearLine,
-    LineCost,
+    LineCostCheck,
     StepSample,
     expected,
     milliseconds,
@@ -178,7 +178,7 @@ _KEEPS = re.compile(r",?\s*set_to_none\s*=\s*False")
 _BY_HAND = re.compile(r"\.grad(\.data|\.detach\(\)|\.detach_\(\))?\.(zero_\(\)|fill_\(0(\.0)?\)|mul_\(0(\.0)?\))")
 
 
-class GradientsZeroedNotDropped(LineCost):
+class GradientsZeroedNotDropped(LineCostCheck):
     """Gradients are filled with zeros in every step, and the backward adds to the zeros.
 
     Symptom:

@@ -57,19 +57,19 @@ _WITH_COLLECTIVES = ("forward", "backward", "optimizer")
 
 
 @dataclass(frozen=True)
-class _Mark:
+class _Progress:
     """How far the run was: steps, seconds by part, and of those in line for a core."""
 
     steps: int
     seconds: Mapping[str, float]
     queued_s: float = 0.0
 
-    def pace(self, since: _Mark) -> float:
+    def pace(self, since: _Progress) -> float:
         """Seconds of a step between the two: without evaluations, and as if the machine did nothing else."""
         whole_s = sum(self.pace_of(part, since) for part in self.seconds if part != "evaluation")
         return max(0.0, whole_s - (self.queued_s - since.queued_s) / max(1, self.steps - since.steps))
 
-    def pace_of(self, part: str, since: _Mark) -> float:
+    def pace_of(self, part: str, since: _Progress) -> float:
         spent_s = self.seconds.get(part, 0.0) - since.seconds.get(part, 0.0)
         return spent_s / max(1, self.steps - since.steps)
 
@@ -109,7 +109,7 @@ class StepsGetSlower(Check):
     profiled_steps = 5
 
     def __init__(self) -> None:
-        self._marks: list[_Mark] = [_Mark(0, {})]
+        self._marks: list[_Progress] = [_Progress(0, {})]
         self._sizes: dict[str, tuple[int, ...]] = {}
         self._sizes_change = False
         self._sized_at = 0  # the last step of which sizes are known
@@ -152,7 +152,7 @@ class StepsGetSlower(Check):
         between_s = max(self.least_s, sum(self._marks[-1].seconds.values())) / self.marks
         if split.total_s - sum(last.seconds.values()) < between_s or split.steps == last.steps:
             return False
-        self._marks.append(_Mark(split.steps, dict(split.seconds), split.queued_s))
+        self._marks.append(_Progress(split.steps, dict(split.seconds), split.queued_s))
         if len(self._marks) > 2 * self.marks:
             self._marks = self._marks[::2]
         return len(self._marks) > self.marks
@@ -199,7 +199,7 @@ class StepsGetSlower(Check):
         first, *_, last = quarters(values)
         return last >= self.least_rise * first > 0 and steadiness(values) >= self.steady
 
-    def _grown_part(self, marks: list[_Mark]) -> str | None:
+    def _grown_part(self, marks: list[_Progress]) -> str | None:
         """The part of the step whose time grew most, if it is most of what grew, and grew against another part
         as well: where all of them do, the machine has got slower."""
         quarter = max(1, len(marks) // 4)
@@ -241,7 +241,7 @@ class _Seen:
 
 
 @dataclass
-class _Variable:
+class _GrowingContainer:
     seen: list[_Seen] = field(default_factory=list)  # the first ones, and the last
     reported: bool = False
 
@@ -279,7 +279,7 @@ class TensorsPileUp(Check):
     least_bytes = 32 * 2**20
 
     def __init__(self) -> None:
-        self._variables: dict[tuple[str, str], _Variable] = {}
+        self._variables: dict[tuple[str, str], _GrowingContainer] = {}
         self._passes, self._last_pass = 0, -1  # training passes that have ended; the step of the last one
         self._keeps_graphs: set[str] = set()
         self._most: dict[str, int] = {}  # bytes in use, by device, at the fullest look
@@ -302,7 +302,7 @@ class TensorsPileUp(Check):
                 yield from self._judge(variable.seen)
 
     def _follow(self, look: MemoryLook, container: HeldByVariable) -> Iterable[Finding]:
-        variable = self._variables.setdefault((look.device, container.name), _Variable())
+        variable = self._variables.setdefault((look.device, container.name), _GrowingContainer())
         now = _Seen(look, container, self._passes - (self._last_pass >= look.step))
         if variable.seen and not self._follows(variable.seen[-1], now):
             variable.seen = []

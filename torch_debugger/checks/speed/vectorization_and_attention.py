@@ -14,8 +14,7 @@ from torch_debugger.checks.step_time import (
     severity_of,
     step_s,
 )
-from torch_debugger.records import AttentionByHand as Seen
-from torch_debugger.records import CostFact, Finding, MemoryLook, Record, RowPasses, TakenRows
+from torch_debugger.records import AttentionByHand, CostFact, Finding, MemoryLook, Record, RowPasses, TakenRows
 from torch_debugger.records.performance import BEFORE_BACKWARD, WATCHER
 from torch_debugger.records.units import bytes_text
 
@@ -129,7 +128,7 @@ def _how(loop: RowPasses) -> str:
     )
 
 
-class AttentionByHand(Check):
+class AttentionWrittenOut(Check):
     """Attention is written out as softmax(q @ k^T) @ v, and its square of weights stays in memory for backward.
 
     Symptom:
@@ -151,18 +150,18 @@ class AttentionByHand(Check):
     id = "TD719"
     name = "attention-by-hand"
     title = "attention keeps its weights for every pair of places"
-    reads = (Seen, MemoryLook, CostFact)
+    reads = (AttentionByHand, MemoryLook, CostFact)
     explains = ("out-of-memory",)
 
     # Less than this is missed by no machine that trains.
     least_bytes = 16 * 2**20
 
     def __init__(self) -> None:
-        self._seen: dict[tuple[int, ...], Seen] = {}
+        self._seen: dict[tuple[int, ...], AttentionByHand] = {}
         self._in_use = 0  # bytes, at the fullest moment
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        if isinstance(record, Seen):
+        if isinstance(record, AttentionByHand):
             self._seen[record.shape] = record
         elif isinstance(record, MemoryLook) and record.moment == BEFORE_BACKWARD and record.whole:
             self._in_use = max(self._in_use, record.used_bytes - record.parts.get(WATCHER, 0))
@@ -203,7 +202,7 @@ class AttentionByHand(Check):
             )
 
 
-def _instead(seen: Seen) -> str:
+def _instead(seen: AttentionByHand) -> str:
     given = ", ".join(seen.names) if all(seen.names) else "queries, keys, values"
     dropout = ", dropout_p=... while training" if seen.has_dropout else ""
     return (

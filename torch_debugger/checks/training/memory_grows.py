@@ -12,7 +12,7 @@ from torch_debugger.records import Finding, KeptGraphs
 
 
 @dataclass
-class _Variable:
+class _KeptVariable:
     looks: list[KeptGraphs] = field(default_factory=list)
     reported: bool = False
 
@@ -53,10 +53,10 @@ class MemoryGrows(Check):
     smallest_growth = 0.25
 
     def __init__(self) -> None:
-        self._variables: dict[str, _Variable] = {}
+        self._variables: dict[str, _KeptVariable] = {}
 
     def see(self, record: KeptGraphs, state: RunState) -> Iterable[Finding]:
-        variable = self._variables.setdefault(record.name, _Variable())
+        variable = self._variables.setdefault(record.name, _KeptVariable())
         looks = variable.looks
         if looks and looks[-1].step == record.step:
             return
