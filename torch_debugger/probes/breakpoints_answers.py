@@ -34,50 +34,43 @@ class Watch(Protocol):
     def asleep(self) -> AbstractContextManager[None]: ...
 
 
-class _Busy(threading.local):
-    now = False
-
-
 class Asker:
     """Holds what all moments share: the watch, if there is one, and that a stop is no place for another."""
 
     def __init__(self, find_watch: Callable[[], Watch | None]) -> None:
         self.find_watch = find_watch
-        self._busy = _Busy()
+        self._busy = threading.local()
         self._pid = getpid()
 
     def is_awake(self) -> bool:
         """Not at a prompt, not in a fork (a loader's worker), not in a replay of ours."""
         watch = self.find_watch()
         asleep = watch is not None and not watch.active
-        return not (self._busy.now or asleep or getpid() != self._pid)
+        return not (getattr(self._busy, "now", False) or asleep or getpid() != self._pid)
 
     def ask(self, breakpoint: Breakpoint, scene: ConditionNames, find_frame: Callable[[], FrameType]) -> None:
         if breakpoint.removed or not self.is_awake():
             return
-        once = breakpoint.moment is Moment.STEP and breakpoint.last_step == scene.step
-        if not once and self._holds(breakpoint, scene):
-            breakpoint.hits += 1
-            breakpoint.last_step = scene.step
-            if breakpoint.stops:
-                self._stop(breakpoint, scene, find_frame())
-
-    def _holds(self, breakpoint: Breakpoint, scene: ConditionNames) -> bool:
+        if breakpoint.moment is Moment.STEP and breakpoint.last_step == scene.step:
+            return
         self._busy.now = True
         try:
-            return bool(unseen(holds, breakpoint.condition.tree, scene))
+            if not unseen(holds, breakpoint.condition.tree, scene):
+                return
         except Exception as error:  # the promise: a condition that fails never reaches the training
             say(
                 f"the breakpoint `{breakpoint}` failed at {scene.path or 'the loss'} ({type(error).__name__}: "
                 f"{error}) and is taken off; the training goes on."
             )
             breakpoint.remove()
-            return False
+            return
         finally:
             self._busy.now = False
-
-    def _stop(self, breakpoint: Breakpoint, scene: ConditionNames, frame: FrameType) -> None:
-        watch = self.find_watch()
+        breakpoint.hits += 1
+        breakpoint.last_step = scene.step
+        if not breakpoint.stops:
+            return
+        frame, watch = find_frame(), self.find_watch()
         where = f" in `{scene.path}`" if scene.path else ""
         reason = f"`{breakpoint}` holds at step {scene.step}{where}"
         self._busy.now = True
@@ -105,14 +98,7 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-class Scene(Protocol):
-    """What names stand for at one moment; NoAnswerError where they stand for nothing."""
-
-    def value(self, name: str) -> Any: ...
-    def parameter(self, name: str) -> torch.Tensor: ...
-
-
-def holds(tree: Node, scene: Scene) -> bool:
+def holds(tree: Node, scene: ConditionNames) -> bool:
     """Whether the condition holds; where it has no answer, it does not."""
     try:
         with torch.no_grad():
@@ -121,22 +107,25 @@ def holds(tree: Node, scene: Scene) -> bool:
         return False
 
 
-def _answer(node: Node, scene: Scene) -> Any:
+def _answer(node: Node, scene: ConditionNames) -> Any:
     if isinstance(node, Literal):
         return node.value
     if isinstance(node, Name):
         return scene.value(node.word)
     if isinstance(node, Call):
-        return _call(node, scene)
+        argument = _answer(node.argument, scene)
+        return scene.parameter(argument) if node.function == "parameter" else MEASURES[node.function](argument)
     if isinstance(node, Item):
-        return _item(_answer(node.whole, scene), _answer(node.key, scene))
-    if isinstance(node, Junction):
-        return _join(node, scene)
-    return _operate(node.symbol, [_answer(part, scene) for part in node.parts])
-
-
-def _join(node: Junction, scene: Scene) -> bool:
-    """A part without an answer leaves it to the others: `loss > 5 or nan(output)` before there is a loss."""
+        whole, key = _answer(node.whole, scene), _answer(node.key, scene)
+        if isinstance(whole, torch.Tensor) and isinstance(key, str):
+            raise NoAnswerError
+        try:
+            return whole[int(key) if isinstance(key, float) else key]
+        except (LookupError, TypeError):
+            raise NoAnswerError from None
+    if not isinstance(node, Junction):
+        return _operate(node.symbol, [_answer(part, scene) for part in node.parts])
+    # A part without an answer leaves it to the others: `loss > 5 or nan(output)` before there is a loss.
     decisive = node.word == "or"
     unknown = False
     for part in node.parts:
@@ -148,20 +137,6 @@ def _join(node: Junction, scene: Scene) -> bool:
     if unknown:
         raise NoAnswerError
     return not decisive
-
-
-def _call(node: Call, scene: Scene) -> Any:
-    argument = _answer(node.argument, scene)
-    return scene.parameter(argument) if node.function == "parameter" else MEASURES[node.function](argument)
-
-
-def _item(whole: Any, key: Any) -> Any:
-    if isinstance(whole, torch.Tensor) and isinstance(key, str):
-        raise NoAnswerError
-    try:
-        return whole[int(key) if isinstance(key, float) else key]
-    except (LookupError, TypeError):
-        raise NoAnswerError from None
 
 
 def _operate(symbol: str, parts: list[Any]) -> Any:

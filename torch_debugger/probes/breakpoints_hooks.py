@@ -20,6 +20,7 @@ from torch import nn
 from torch.nn.modules import module as module_hooks
 from torch.utils.hooks import RemovableHandle
 
+from torch_debugger.model.hooks import in_backward
 from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.probes.breakpoints_answers import Asker, ConditionNames, given
 from torch_debugger.probes.breakpoints_stops import Breakpoint, Moment
@@ -67,20 +68,14 @@ class ModuleCalls:
         if stack and stack[0].module is module:
             stack.clear()  # calls that ended by Ctrl-C, which the user caught
         outermost = not stack
-        known = self._known(module)
-        call = Call(module, known.path, self._about(known, module))
-        stack.append(call)
-        if (call.posts or outermost) and self._asker.is_awake():
-            self._begin(call, arguments, outermost)
-
-    def _known(self, module: nn.Module) -> Known:
-        return self.paths.of(module) or self.paths.meet(module, sys._getframe(2))
-
-    def _about(self, known: Known, module: nn.Module) -> tuple[Breakpoint, ...]:
+        known = self.paths.of(module) or self.paths.meet(module, sys._getframe(1))
         if known.posts is None:
             among = (post for post in self._posts if post.moment is not Moment.STEP)
             known.posts = tuple(post for post in among if post.is_about(module, known.path))
-        return known.posts
+        call = Call(module, known.path, known.posts)
+        stack.append(call)
+        if (call.posts or outermost) and self._asker.is_awake():
+            self._begin(call, arguments, outermost)
 
     def _begin(self, call: Call, arguments: Any, outermost: bool) -> None:
         frame = call_frame(sys._getframe(2))
@@ -122,14 +117,10 @@ class ModuleCalls:
     def _ask(self, call: Call, moment: Moment, find_frame: Callable[[], FrameType], **tensors: Any) -> None:
         posts = call.posts if moment is not Moment.STEP else self._posts
         asked = [post for post in posts if post.moment is moment]
-        if asked and not _in_backward():  # a checkpointed block runs once more: it has been asked
+        if asked and not in_backward():  # a checkpointed block runs once more: it has been asked
             scene = self._scene(module=call.module, path=call.path, tensors={"input": call.input, **tensors})
             for post in asked:
                 self._asker.ask(post, scene, find_frame)
-
-
-def _in_backward() -> bool:
-    return torch._C._current_graph_task_id() != -1
 
 
 # The frames of forwards that the user wrote, while they are alive: at their first line and at their return.
@@ -139,10 +130,7 @@ def _in_backward() -> bool:
 # debugger or coverage tool that traces already.
 class ForwardFrames:
     def __init__(
-        self,
-        calls: Calls,
-        begun: Callable[[Call, FrameType], None],
-        done: Callable[[Call, FrameType, Any], None],
+        self, calls: Calls, begun: Callable[[Call, FrameType], None], done: Callable[[Call, FrameType, Any], None]
     ) -> None:
         self._calls = calls
         self._begun = begun
@@ -153,10 +141,13 @@ class ForwardFrames:
         tracer = sys.gettrace()
         if tracer is not None and tracer != self._trace:
             return False
-        call.code = _user_code(call.module)
-        if call.code is not None:
-            sys.settrace(self._trace)
-        return call.code is not None
+        forward = inspect.unwrap(call.module.forward)
+        code = getattr(getattr(forward, "__func__", forward), "__code__", None)
+        if not isinstance(code, CodeType) or not is_user_file(code.co_filename):
+            return False
+        call.code = code
+        sys.settrace(self._trace)
+        return True
 
     def ended(self) -> None:
         """A call is over: without an outer one to see, the trace goes off."""
@@ -179,12 +170,6 @@ class ForwardFrames:
                 self._done(call, frame, argument)
 
         return hear
-
-
-def _user_code(module: nn.Module) -> CodeType | None:
-    forward = inspect.unwrap(module.forward)
-    code = getattr(getattr(forward, "__func__", forward), "__code__", None)
-    return code if isinstance(code, CodeType) and is_user_file(code.co_filename) else None
 
 
 # Gradients of module outputs, by a pre-hook on the output's autograd node.
@@ -292,20 +277,16 @@ class Calls(threading.local):
 # The frame to stop in when a module's own forward is none of the user's: theirs that called it.
 def nearest_user_frame() -> FrameType:
     """Of this thread; a gradient on an accelerator comes in a thread of autograd's, then of the main one."""
-    return user_frame(2) or _users_of_main_thread() or _first_of_others()
-
-
-def _users_of_main_thread() -> FrameType | None:
-    frame = sys._current_frames().get(threading.main_thread().ident or 0)
-    while frame is not None and not is_user_file(frame.f_code.co_filename):
-        frame = frame.f_back
-    return frame
-
-
-def _first_of_others() -> FrameType:
-    """Code without a file (`python -c`): the outermost frame that is not ours."""
-    frame = found = sys._getframe(1)
+    found = user_frame(2)
+    if found is None:
+        found = sys._current_frames().get(threading.main_thread().ident or 0)
+        while found is not None and not is_user_file(found.f_code.co_filename):
+            found = found.f_back
+    if found is not None:
+        return found
+    # Code without a file (`python -c`): the outermost frame that is not ours.
+    frame = outermost = sys._getframe()
     while frame.f_back is not None:
         frame = frame.f_back
-        found = found if is_ours(frame) else frame
-    return found
+        outermost = outermost if is_ours(frame) else frame
+    return outermost

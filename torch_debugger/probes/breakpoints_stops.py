@@ -132,11 +132,14 @@ def post_mortem(traceback: TracebackType | None) -> None:
     """pdb in the user's innermost frame of a crash, once it has been told."""
     if traceback is None:
         say("--pdb: the crash left no frame to look into.")
-    elif not has_terminal():
+        return
+    try:
+        _require_terminal()
+    except NoStopError:
         say("--pdb needs a terminal, and stdin or stdout is none: there is no post-mortem.")
-    else:
-        say("post-mortem of the crash. Commands: tensors (all of this frame), describe x, u, d, q (quit).")
-        TensorPdb({}).post_mortem(traceback)
+        return
+    say("post-mortem of the crash. Commands: tensors (all of this frame), describe x, u, d, q (quit).")
+    TensorPdb({}).post_mortem(traceback)
 
 
 def _report(frame: FrameType, reason: str, names: Mapping[str, Any], last: str) -> str:
@@ -177,26 +180,26 @@ class TensorPdb(pdb.Pdb):
         """The prompt, now, in this frame; returns when the user goes on, ends the script when they quit."""
         self.reset()
         self._file = frame.f_code.co_filename
-        self.botframe = _outermost(frame)
+        self.botframe = frame
+        while self.botframe.f_back is not None:
+            self.botframe = self.botframe.f_back
         before = sys.gettrace()
         sys.settrace(None)
         self.interaction(frame, None)
         if self.stoplineno == -1:  # `c`, which ends the stepping of an earlier stop too
             sys.settrace(None if isinstance(getattr(before, "__self__", None), TensorPdb) else before)
-        else:
-            self._trace_from(frame)
+            return
+        # For next, step, until, return: the events of the frame and of those around it come to us.
+        traced: FrameType | None = frame
+        while traced is not None:
+            traced.f_trace = self.trace_dispatch
+            traced = traced.f_back
+        sys.settrace(self.trace_dispatch)
 
     def post_mortem(self, traceback: TracebackType) -> None:
         self._dead = True
         self.reset()
         self.interaction(None, traceback)
-
-    def _trace_from(self, frame: FrameType | None) -> None:
-        """For next, step, until, return: the events of the frame and of those around it come to us."""
-        while frame is not None:
-            frame.f_trace = self.trace_dispatch
-            frame = frame.f_back
-        sys.settrace(self.trace_dispatch)
 
     # What pdb asks itself
 
@@ -216,11 +219,13 @@ class TensorPdb(pdb.Pdb):
     def get_stack(self, f: FrameType | None, t: TracebackType | None) -> tuple[list[tuple[FrameType, int]], int]:
         """Without our frames and torch's module calls; a post-mortem begins in the user's innermost frame."""
         stack, index = super().get_stack(f, t)
-        current = stack[index][0]
-        kept = [entry for entry in stack if not _is_machinery(entry[0]) or entry[0] is current]
-        if t is not None:
-            return kept, _users(kept)
-        return kept, max(place for place, entry in enumerate(kept) if entry[0] is current)
+        current, calls = stack[index][0], nn.Module._call_impl.__code__.co_filename
+        machinery = [is_ours(frame) or frame.f_code.co_filename == calls for frame, _ in stack]
+        kept = [entry for entry, ours in zip(stack, machinery, strict=True) if not ours or entry[0] is current]
+        if t is None:
+            return kept, max(place for place, entry in enumerate(kept) if entry[0] is current)
+        users = [place for place, (frame, _) in enumerate(kept) if is_user_file(frame.f_code.co_filename)]
+        return kept, users[-1] if users else len(kept) - 1
 
     # Commands
 
@@ -279,21 +284,6 @@ class TensorPdb(pdb.Pdb):
         return frame
 
 
-def _is_machinery(frame: FrameType) -> bool:
-    return is_ours(frame) or frame.f_code.co_filename == nn.Module._call_impl.__code__.co_filename
-
-
-def _outermost(frame: FrameType) -> FrameType:
-    while frame.f_back is not None:
-        frame = frame.f_back
-    return frame
-
-
-def _users(stack: list[tuple[FrameType, int]]) -> int:
-    places = [place for place, (frame, _) in enumerate(stack) if is_user_file(frame.f_code.co_filename)]
-    return places[-1] if places else len(stack) - 1
-
-
 # Which debugger stops: pdb, what PYTHONBREAKPOINT names, or what an IDE has put into sys.breakpointhook.
 
 # They talk to the user through the terminal; others (debugpy, remote debuggers) have their own way.
@@ -308,69 +298,46 @@ class NoStopError(Exception):
 
 def named_debugger() -> Debugger | None:
     """None for plain pdb; NoStopError where the environment says that nothing stops."""
-    if sys.breakpointhook is not sys.__breakpointhook__:
-        return _usable(sys.breakpointhook)
     word = os.environ.get("PYTHONBREAKPOINT", "")
-    if word == "0":
+    if sys.breakpointhook is not sys.__breakpointhook__:
+        debugger: Debugger = sys.breakpointhook
+    elif word == "0":
         raise NoStopError("PYTHONBREAKPOINT is 0")
-    if word in ("", "pdb.set_trace"):
+    elif word in ("", "pdb.set_trace"):
         _require_terminal()
         return None
-    return _usable(_load(word))
-
-
-def _usable(debugger: Debugger) -> Debugger:
+    else:
+        module, _, name = word.rpartition(".")
+        try:
+            debugger = getattr(importlib.import_module(module or "builtins"), name)
+        except (ImportError, AttributeError, ValueError):
+            raise NoStopError(f"PYTHONBREAKPOINT names {word}, which cannot be imported") from None
     home = str(getattr(debugger, "__module__", None) or "sys").split(".")[0]
     if home in _ON_A_TERMINAL:
         _require_terminal()
     return debugger
 
 
-def _load(word: str) -> Debugger:
-    home, _, name = word.rpartition(".")
-    try:
-        found: Debugger = getattr(importlib.import_module(home or "builtins"), name)
-    except (ImportError, AttributeError, ValueError):
-        raise NoStopError(f"PYTHONBREAKPOINT names {word}, which cannot be imported") from None
-    return found
-
-
 def _require_terminal() -> None:
-    if _in_a_notebook():
-        return
-    for name in ("stdin", "stdout"):
-        if not _is_terminal(getattr(sys, f"__{name}__")):
-            raise NoStopError(f"{name} is not a terminal")
-
-
-def has_terminal() -> bool:
-    try:
-        _require_terminal()
-    except NoStopError:
-        return False
-    return True
-
-
-def _is_terminal(stream: Any) -> bool:
-    try:
-        return bool(stream.isatty())
-    except (AttributeError, ValueError, OSError):  # None, or closed
-        return False
-
-
-def _in_a_notebook() -> bool:
-    """A kernel whose front end answers input(), as pdb asks it."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
-    return bool(getattr(getattr(shell, "kernel", None), "_allow_stdin", False))
+    if getattr(getattr(shell, "kernel", None), "_allow_stdin", False):
+        return  # a notebook's kernel whose front end answers input(), as pdb asks it
+    for name in ("stdin", "stdout"):
+        try:
+            is_terminal = bool(getattr(sys, f"__{name}__").isatty())
+        except (AttributeError, ValueError, OSError):  # None, or closed
+            is_terminal = False
+        if not is_terminal:
+            raise NoStopError(f"{name} is not a terminal")
 
 
 def call_in(frame: FrameType, debugger: Debugger, names: Mapping[str, Any]) -> None:
     """Calls a debugger that stops in its caller: a frame on the user's line, with their variables."""
-    held = {**names, **variables_of(frame), "__debugger__": debugger}
+    variables = {**names, **variables_of(frame), "__debugger__": debugger}
     code = compile("\n" * (frame.f_lineno - 1) + "__debugger__()", frame.f_code.co_filename, "exec")
     try:
-        exec(code.replace(co_name=frame.f_code.co_name), frame.f_globals, held)
+        exec(code.replace(co_name=frame.f_code.co_name), frame.f_globals, variables)
     except bdb.BdbQuit:
         say(f"quit at the prompt, {place_in_words(frame)}.")
         raise SystemExit(1) from None
@@ -380,16 +347,12 @@ def call_in(frame: FrameType, debugger: Debugger, names: Mapping[str, Any]) -> N
 def place_in_words(frame: FrameType) -> str:
     """train.py:24 in forward"""
     code = frame.f_code
-    inside = "" if code.co_name == "<module>" else f" in {code.co_name}"
-    return f"{_shown(code.co_filename)}:{frame.f_lineno}{inside}"
-
-
-def _shown(path: str) -> str:
+    path, inside = code.co_filename, "" if code.co_name == "<module>" else f" in {code.co_name}"
     try:
         near = os.path.relpath(path)
     except (OSError, ValueError):  # no folder to be relative to, or another drive
-        return path
-    return path if near.startswith("..") else near
+        near = path
+    return f"{path if near.startswith('..') else near}:{frame.f_lineno}{inside}"
 
 
 def variables_of(frame: FrameType) -> dict[str, Any]:
@@ -400,8 +363,8 @@ def variables_of(frame: FrameType) -> dict[str, Any]:
 
 def tensor_lines(names: Mapping[str, Any]) -> list[str]:
     """One line for each tensor under these names: "output['logits']: float32 [64, 10] cpu  min 0  max 3.2"."""
-    held = {name: value for name, value in names.items() if not isinstance(value, torch.nn.Module)}
-    return [f"{name}{way}: {take_stats(tensor)}" for name, value in held.items() for way, tensor in named_leaves(value)]
+    values = [(name, value) for name, value in names.items() if not isinstance(value, torch.nn.Module)]
+    return [f"{name}{way}: {take_stats(tensor)}" for name, value in values for way, tensor in named_leaves(value)]
 
 
 def summary(post: Breakpoint, known: Sequence[str]) -> str | None:
