@@ -1,4 +1,4 @@
-"""The way of tensors through each model, told once: in an early deep step, when hooks are on anyway.
+"""The way of tensors through each model, notes once: in an early deep step, when hooks are on anyway.
 
 Never in the first step, where caches fill and lazy layers get their shapes. A model under torch.compile has no
 hooks and is left alone. Parts that run without gradients are heard as well: a frozen backbone has a way too.
@@ -51,43 +51,29 @@ class DataFlow(Probe):
     def __init__(self, watch: Watch, forward: Forward) -> None:
         super().__init__(watch)
         self.forward = forward
-        self._tries: dict[int, int] = {}  # id of a root -> calls traced so far, or TRIES when it is told
+        self._tries: dict[int, int] = {}  # id of a root -> calls traced so far, or TRIES when it is notes
         self._tracer: FlowTracer | None = None
         self._root: RootModule | None = None
         self._thread = 0
         forward.roots.on_call.append(self._begin)
 
     def begin_step(self, depth: int) -> None:
-        self._drop()
-
-    def give_up(self) -> None:
-        self._drop()
+        self.remove()
 
     def remove(self) -> None:
-        self._drop()
-
-    def _listen(self) -> None:
-        """Lists are made anew, never changed: a call of their members may be under way."""
-        self.forward.on_every_enter = [*self.forward.on_every_enter, self._enter]
-        self.forward.on_every_output = [*self.forward.on_every_output, self._leave]
-
-    def _drop(self) -> None:
         if self._tracer is not None:
             self._tracer = self._root = None
             self.forward.on_every_enter = [each for each in self.forward.on_every_enter if each != self._enter]
             self.forward.on_every_output = [each for each in self.forward.on_every_output if each != self._leave]
 
-    def _begin(self, root: RootModule, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        if self._tracer is None and self._is_time(root):
-            self.watch.probe(self.name, self._start, root, arguments, keywords)
+    give_up = remove
 
-    def _is_time(self, root: RootModule) -> bool:
-        if self.watch.depth != DEEP or self.watch.step < 2 or self.forward.paused:
-            return False
-        if self.name in self.watch.guard.removed:
-            return False
+    def _begin(self, root: RootModule, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
+        if self._tracer is not None or self.watch.depth != DEEP or self.watch.step < 2 or self.forward.paused:
+            return
         calls = sum(times for (_, gradients), times in root.phases.items() if gradients)
-        return calls > 1 and self._tries.get(id(root), 0) < self.TRIES
+        if calls > 1 and self._tries.get(id(root), 0) < self.TRIES:
+            self.watch.probe(self.name, self._start, root, arguments, keywords)
 
     def _start(self, root: RootModule, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         module = root.module()
@@ -98,39 +84,31 @@ class DataFlow(Probe):
         with torch._C.DisableTorchFunctionSubclass():  # no code of a tensor subclass runs for us
             tracer.begin(argument_names(module, Call(arguments, keywords)))
         self._tracer, self._root, self._thread = tracer, root, threading.get_ident()
-        self._listen()
+        # Lists are made anew, never changed: a call of their members may be under way.
+        self.forward.on_every_enter = [*self.forward.on_every_enter, self._enter]
+        self.forward.on_every_output = [*self.forward.on_every_output, self._leave]
 
     def _enter(self, module: nn.Module, arguments: Any) -> None:
         if self._tracer is not None and threading.get_ident() == self._thread:
-            self.watch.probe(self.name, self._hear_enter, self._tracer, module, arguments)
+            with torch._C.DisableTorchFunctionSubclass():
+                self.watch.probe(self.name, self._tracer.enter, module, arguments)
 
     def _leave(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
         if self._tracer is not None and threading.get_ident() == self._thread:
             self.watch.probe(self.name, self._hear_leave, self._tracer, module, given, made)
-
-    def _hear_enter(self, tracer: FlowTracer, module: nn.Module, arguments: Any) -> None:
-        with torch._C.DisableTorchFunctionSubclass():
-            tracer.enter(module, arguments)
 
     def _hear_leave(self, tracer: FlowTracer, module: nn.Module, given: Any, made: Any) -> None:
         root = self._root
         with torch._C.DisableTorchFunctionSubclass():
             tracer.leave(module, given, made)
             if root is not None and module is root.module():
-                self._drop()
-                self._tell(root, tracer, made)
-
-    def _tell(self, root: RootModule, tracer: FlowTracer, made: Any) -> None:
-        if made is not None:  # else it raised, and the next call may not
-            self._tries[id(root)] = self.TRIES
-            self.watch.emit(tracer.finish(made, self.watch.step))
+                self.remove()
+                if made is not None:  # else it raised, and the next call may not
+                    self._tries[id(root)] = self.TRIES
+                    self.watch.emit(tracer.finish(made, self.watch.step))
 
 
 # One forward of a model traced by hooks on its module calls: whose outputs went into whose inputs.
-_WITHOUT_GRADIENTS = "It ran without gradients, so what it computes was not seen."
-_INSIDE = "Its inside was not recorded: the model has too many modules."
-
-
 class FlowTracer:
     """Holds nodes of the autograd graph, so it must not outlive the forward."""
 
@@ -216,39 +194,36 @@ class FlowTracer:
             for tensor in made:
                 self._walks.origin(tensor, call)
         if call.closed or not (call.inner or call.operations):
-            self._add_layer(call, made, forms)
-
-    def _add_layer(self, call: TracedCall, made: list[torch.Tensor], forms: tuple[TensorForm, ...]) -> None:
-        op = class_of(call.module)
-        place = self._walks.add(f"{call.scope}/{op}", MODULE, op, call.scope, forms)
-        for origin, form in call.read:
-            self._walks.link(origin, place, form)
-        for output, tensor in enumerate(made):
-            self._walks.origins.put(tensor, Origin(place, output))
+            op = class_of(call.module)
+            place = self._walks.add(f"{call.scope}/{op}", MODULE, op, call.scope, forms)
+            for origin, form in call.read:
+                self._walks.link(origin, place, form)
+            for output, tensor in enumerate(made):
+                self._walks.origins.put(tensor, Origin(place, output))
 
     def _count(
-        self,
-        call: TracedCall,
-        given: tuple[Shape, ...],
-        made: list[torch.Tensor],
-        forms: tuple[TensorForm, ...],
+        self, call: TracedCall, given: tuple[Shape, ...], made: list[torch.Tensor], forms: tuple[TensorForm, ...]
     ) -> None:
         shapes = tuple(form.shape for form in forms)
         of_torch = is_of_torch(call.module)
         macs: int | None = call.macs
         why = call.uncounted
         if call.closed:
-            why = _INSIDE
+            why = "Its inside was not recorded: the model has too many modules."
         elif not of_torch and not any(each.grad_fn is not None for each in made):
-            why = _WITHOUT_GRADIENTS
+            why = "It ran without gradients, so what it computes was not seen."
         elif of_torch and not call.inner and not call.operations:
             macs = layer_macs(call.module, given, shapes)
             why = "" if macs is not None else f"No formula is known for {class_of(call.module)}."
-        fact = CallFact(call.scope, given, shapes, None if why else macs, why)
-        self._numbers.append(fact)
+        self._numbers.append(CallFact(call.scope, given, shapes, None if why else macs, why))
 
     def _modules(self) -> tuple[GraphModule, ...]:
-        sizes = _sizes(self._model)
+        sizes: Counter[str] = Counter()  # the values that each module holds, with all below it
+        for path, value in self._model.named_parameters():
+            size = 0 if nn.parameter.is_lazy(value) else value.numel()
+            names = path.split(".")[:-1]
+            for end in range(len(names) + 1):
+                sizes[".".join(names[:end])] += size
         return tuple(
             GraphModule(path, class_of(module), sizes[path], is_of_torch(module), described(module))
             for path, module in self._model.named_modules()
@@ -256,16 +231,16 @@ class FlowTracer:
         )
 
     def _note(self) -> str:
-        told = []
+        notes = []
         if self._left_out:
-            told.append(f"{self._left_out:,} module calls after the first {self.MOST_CALLS:,} are not drawn.")
+            notes.append(f"{self._left_out:,} module calls after the first {self.MOST_CALLS:,} are not drawn.")
         if self._is_cut:
-            told.append(f"Of {len(self._paths):,} modules those below level {self._deepest} are not drawn one by one.")
+            notes.append(f"Of {len(self._paths):,} modules those below level {self._deepest} are not drawn one by one.")
         if len(self._walks.nodes) >= self._walks.MOST_NODES:
-            told.append(f"The graph ends after {self._walks.MOST_NODES:,} nodes: the model has more.")
+            notes.append(f"The graph ends after {self._walks.MOST_NODES:,} nodes: the model has more.")
         if self._lost:
-            told.append("Where tensors are computed without gradients, their way could not be followed.")
-        return " ".join(told)
+            notes.append("Where tensors are computed without gradients, their way could not be followed.")
+        return " ".join(notes)
 
 
 def deepest_level(paths: Iterable[str], most: int) -> int:
@@ -278,17 +253,6 @@ def deepest_level(paths: Iterable[str], most: int) -> int:
             break
         deepest = max(1, level)
     return deepest
-
-
-def _sizes(model: nn.Module) -> Counter[str]:
-    """The values that each module holds, with all below it."""
-    found: Counter[str] = Counter()
-    for path, value in model.named_parameters():
-        size = 0 if nn.parameter.is_lazy(value) else value.numel()
-        names = path.split(".")[:-1]
-        for end in range(len(names) + 1):
-            found[".".join(names[:end])] += size
-    return found
 
 
 def depth_of(path: str) -> int:
@@ -343,12 +307,25 @@ class FlowWalks:
             self.edges[GraphEdge(origin.node, origin.output, target, form)] = None
 
     def origin(self, tensor: torch.Tensor, within: TracedCall) -> Origin | None:
-        """Operations that were not known yet have run in the call `within`."""
-        node = tensor.grad_fn
-        if node is None:
+        """Operations that were not known yet have run in the call `within`: they are walked back to what is known, and
+        makers are added before what reads them."""
+        if tensor.grad_fn is None:
             return self._origin_of_leaf(tensor, within)
-        self._walk(node, tensor.output_nr, within)
-        return self.origins.of_node(node, tensor.output_nr)
+        origins = self.origins
+        waiting: list[tuple[Any, int]] = [(tensor.grad_fn, tensor.output_nr)]
+        entered: set[Any] = set()
+        while waiting:
+            here, number = waiting[-1]
+            if origins.knows(here, number):
+                waiting.pop()
+            elif here in entered or len(entered) >= self.MOST_AT_ONCE or len(self.nodes) >= self.MOST_NODES:
+                waiting.pop()
+                self._add_operation(here, within)
+            else:
+                entered.add(here)
+                pairs = [(node, output) for node, output in here.next_functions if node is not None]
+                waiting += [pair for pair in pairs if not is_leaf_node(pair[0]) and not origins.knows(*pair)]
+        return origins.of_node(tensor.grad_fn, tensor.output_nr)
 
     def _origin_of_leaf(self, tensor: torch.Tensor, within: TracedCall) -> Origin | None:
         found = self.origins.of_leaf(tensor)
@@ -358,49 +335,26 @@ class FlowWalks:
             self.origins.put(tensor, found)
         return found
 
-    def _walk(self, node: Any, output: int, within: TracedCall) -> None:
-        """Back to what is known; makers are added before what reads them."""
-        waiting = [(node, output)]
-        entered: set[Any] = set()
-        while waiting:
-            here, number = waiting[-1]
-            if self.origins.knows(here, number):
-                waiting.pop()
-            elif here in entered or len(entered) >= self.MOST_AT_ONCE or len(self.nodes) >= self.MOST_NODES:
-                waiting.pop()
-                self._add_operation(here, within)
-            else:
-                entered.add(here)
-                waiting += [pair for pair in here.next_functions if self._is_unknown(*pair)]
-
-    def _is_unknown(self, node: Any, output: int) -> bool:
-        return node is not None and not is_leaf_node(node) and not self.origins.knows(node, output)
-
     def _add_operation(self, node: Any, within: TracedCall) -> None:
         if len(self.nodes) >= self.MOST_NODES:
             return
-        sources = [self._operand(each, number, within) for each, number in node.next_functions]
-        op = operation_name(node)
+        sources = [
+            self._origin_of_leaf(operand.variable, within)
+            if is_leaf_node(operand)
+            else self.origins.of_node(operand, number)
+            for operand, number in node.next_functions
+            if operand is not None
+        ]
+        op, macs = operation_name(node), operation_macs(node)
         place = self.add(f"{within.scope}/{op}", OPERATION, op, within.scope, made_forms(node))
-        self.origins.put_operation(node, place)
+        self.origins.by_node[node] = place
         for source in sources:
             if source is not None and source.output < len(self.nodes[source.node].outputs):
                 self.link(source, place, self.nodes[source.node].outputs[source.output])
-        self._count(node, op, within)
-
-    def _count(self, node: Any, op: str, within: TracedCall) -> None:
-        macs = operation_macs(node)
         within.operations += 1
         within.macs += macs or 0
         if macs is None:
             within.uncounted = f"The arithmetic of {op} in its forward is not told by the shapes that are known."
-
-    def _operand(self, node: Any, output: int, within: TracedCall) -> Origin | None:
-        if node is None:
-            return None
-        if is_leaf_node(node):
-            return self._origin_of_leaf(node.variable, within)
-        return self.origins.of_node(node, output)
 
 
 # Where a tensor comes from: known by the autograd node that made it, by itself, or by the memory it shares.
@@ -414,7 +368,7 @@ class Origins:
 
     def __init__(self) -> None:
         self._by_output: dict[tuple[Any, int], Origin] = {}
-        self._by_node: dict[Any, int] = {}
+        self.by_node: dict[Any, int] = {}
         self._by_tensor: MutableMapping[torch.Tensor, Origin] = WeakTensorKeyDictionary()
         self._by_memory: defaultdict[int, list[tuple[TensorWeakRef, Origin]]] = defaultdict(list)
 
@@ -425,17 +379,12 @@ class Origins:
         self._by_tensor[tensor] = origin
         self._by_memory[memory_id(tensor)].append((TensorWeakRef(tensor), origin))
 
-    def put_operation(self, node: Any, place: int) -> None:
-        self._by_node[node] = place
-
     def knows(self, node: Any, output: int) -> bool:
-        return (node, output) in self._by_output or node in self._by_node
+        return (node, output) in self._by_output or node in self.by_node
 
     def of_node(self, node: Any, output: int) -> Origin | None:
         found = self._by_output.get((node, output))
-        if found is None and node in self._by_node:
-            found = Origin(self._by_node[node], output)
-        return found
+        return Origin(self.by_node[node], output) if found is None and node in self.by_node else found
 
     def of_leaf(self, tensor: torch.Tensor) -> Origin | None:
         """A tensor that no recorded operation made: an input, a view of one, something detached."""
