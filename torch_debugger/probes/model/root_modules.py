@@ -20,7 +20,7 @@ from torch._C._autograd import _profiler_enabled
 
 from torch_debugger.model.hooks import in_transform
 from torch_debugger.model.nested_tensors import first_tensor
-from torch_debugger.probes.probe import Patches, Probe
+from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.step_times import EVALUATION, FORWARD
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import ModelFact, ModuleFact, ParameterFact, PhaseFact, Place, StrayModuleFact
@@ -31,8 +31,6 @@ from torch_debugger.source.statements import attribute_place
 from torch_debugger.source.variables import module_paths, name_root
 from torch_debugger.stats.dispatch_modes import expect_shards, leave_classes_of, same_state
 from torch_debugger.system.tracebacks import hidden_in_tracebacks
-
-_NO_ROOTS = (nn.modules.loss._Loss,)
 
 
 @dataclass
@@ -75,10 +73,7 @@ class RootModules(Probe):
         self.states_kept = False  # some root has a first_rng
         self._calm_steps = 0  # deep steps in which the script drew no random number
         self.gate = Gate(self._around)
-        self._compiled: list[weakref.ref[nn.Module]] = []  # their calls must not be hooked; named at backward
-
-    def install(self, patches: Patches) -> None:
-        """Nothing to do: roots are met by the forward probe."""
+        self.compiled: list[weakref.ref[nn.Module]] = []  # their calls must not be hooked; named at backward
 
     def meet(self, module: nn.Module, frame: FrameType) -> RootModule | None:
         """A module was called from outside any other; the frame is its caller's."""
@@ -87,33 +82,23 @@ class RootModules(Probe):
             return known
         if len(self.roots) >= self.LIMIT:
             self.roots = {id(alive): root for root, alive in self.alive()}
-        if isinstance(module, _NO_ROOTS) or len(self.roots) >= self.LIMIT:
+        if isinstance(module, nn.modules.loss._Loss) or len(self.roots) >= self.LIMIT:
             return None
         expect_shards(module)
         leave_classes_of(value for each in module.modules() for value in each._parameters.values())
-        root = RootModule(self._free_name(name_root(module, frame)), weakref.ref(module))
-        root.paths = module_paths(module, root.name)
-        self.roots[id(module)] = root
-        if _has_something_to_tell(module):
-            self.watch.emit(describe_model(module, root.name, self.watch.step))
-            self.gate.put_on(type(module))
-        elif class_place(type(module)):  # a loss of the user's own: its inputs are worth keeping for a replay
+        has_parts = next(module.children(), None) is not None or next(module.parameters(), None) is not None
+        root = self._add(module, frame, is_described=has_parts)
+        if has_parts or class_place(type(module)):
             self.gate.put_on(type(module))
         return root
 
-    def meet_compiled(self, module: nn.Module) -> None:
-        self._compiled.append(weakref.ref(module))
-
     def name_compiled(self, frame: FrameType) -> None:
         """Compiled models are met at backward, from the frame that calls it."""
-        waiting, self._compiled = self._compiled, []
+        waiting, self.compiled = self.compiled, []
         for reference in waiting:
             module = reference()
             if module is not None and self.of(module) is None:
-                root = RootModule(self._free_name(name_root(module, frame)), reference, compiled=True)
-                root.paths = module_paths(module, root.name)
-                self.roots[id(module)] = root
-                self.watch.emit(describe_model(module, root.name, self.watch.step))
+                self._add(module, frame).compiled = True
 
     def of(self, module: nn.Module) -> RootModule | None:
         root = self.roots.get(id(module))
@@ -175,10 +160,15 @@ class RootModules(Probe):
         """Calls are no longer heard: the watch ends, or dynamo would trace what we do in them."""
         self.gate.take_off()
 
-    def _free_name(self, name: str) -> str:
-        taken = {root.name for root, _ in self.alive()}
+    def _add(self, module: nn.Module, frame: FrameType, is_described: bool = True) -> RootModule:
+        name, taken = name_root(module, frame), {root.name for root, _ in self.alive()}
         names = [name, *(f"{name}_{number}" for number in range(2, self.LIMIT + 2))]
-        return next(candidate for candidate in names if candidate not in taken)
+        root = RootModule(next(each for each in names if each not in taken), weakref.ref(module))
+        root.paths = module_paths(module, root.name)
+        self.roots[id(module)] = root
+        if is_described:
+            self.watch.emit(describe_model(module, root.name, self.watch.step))
+        return root
 
     def _around(self, module: nn.Module) -> Callable[..., Any] | None:
         root = self.of(module)
@@ -242,23 +232,21 @@ def _cut(value: Any) -> Any:
     return value.detach() if is_a(value, torch.Tensor) and value.grad_fn is not None else value
 
 
-def _has_something_to_tell(module: nn.Module) -> bool:
-    return next(module.children(), None) is not None or next(module.parameters(), None) is not None
-
-
 # A model described: its modules in the order of definition, with the lines that make them.
 def describe_model(module: nn.Module, name: str, step: int) -> ModelFact:
     places = constructor_places(module, name)
     modules = []
     for path, child in module.named_modules():
         full = f"{name}.{path}" if path else name
-        own = sum(parameter.numel() for parameter in child.parameters(recurse=False) if not _lazy(parameter))
+        own = sum(
+            parameter.numel() for parameter in child.parameters(recurse=False) if not nn.parameter.is_lazy(parameter)
+        )
         place = places.get(full) or Place(module=full)
         modules.append(ModuleFact(full, type(child).__name__, place, own, _settings(child)))
     parameters = tuple(
         ParameterFact(
             f"{name}.{path}",
-            () if _lazy(parameter) else tuple(parameter.shape),
+            () if nn.parameter.is_lazy(parameter) else tuple(parameter.shape),
             str(parameter.dtype).removeprefix("torch."),
             str(parameter.device),
             parameter.requires_grad,
@@ -290,10 +278,6 @@ def _settings(module: nn.Module) -> dict[str, float]:
     return {}
 
 
-def _lazy(parameter: torch.Tensor) -> bool:
-    return nn.parameter.is_lazy(parameter)
-
-
 # Modules that forward calls although nobody registered them: children of a plain list.
 _TORCHS_OWN = frozenset(vars(nn.Module()))  # its registries: what is in there is registered
 
@@ -315,14 +299,10 @@ class UnregisteredModules:
                 attribute, container, key = found
                 owner_path = root.paths.get(id(owner), root.name)
                 path = f"{owner_path}.{attribute}{key}"
-                self._remember(module, path)
+                self.parameters |= {id(each): f"{path}.{name}" for name, each in module.named_parameters()}
                 self._tell(owner, owner_path, attribute, container)
                 return path
         return f"{root.name}.<{type(module).__name__}>"
-
-    def _remember(self, module: nn.Module, path: str) -> None:
-        for name, parameter in module.named_parameters():
-            self.parameters[id(parameter)] = f"{path}.{name}"
 
     def _tell(self, owner: nn.Module, owner_path: str, attribute: str, container: str) -> None:
         modules = _modules_in(vars(owner)[attribute])

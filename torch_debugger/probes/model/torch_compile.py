@@ -10,6 +10,7 @@ import inspect
 import os
 import re
 import sys
+import weakref
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -58,7 +59,7 @@ class Compiled(Probe):
         for value in arguments[:1]:
             owner = getattr(value, "__self__", None)
             if isinstance(value, nn.Module):
-                self.roots.meet_compiled(value)
+                self.roots.compiled.append(weakref.ref(value))
             elif isinstance(owner, torch.optim.Optimizer):
                 self.watch.clock.gone(id(owner))  # its steps will not be heard; backward passes are counted
 
@@ -66,21 +67,17 @@ class Compiled(Probe):
         if not self.forward.paused:
             self.forward.pause()
             self.roots.open_gates()
-            _skip_our_code()
+            # Dynamo compiles what a compiled function calls between its graphs, and in a whole training step that is
+            # us as well.
+            from torch._dynamo.eval_frame import skip_code
+
+            for code in _codes_of_ours():
+                skip_code(code)
             self.watch.on_step.append(Compilations(self.watch).step_done)
             self.watch.notice(
                 "torch.compile is in use: layers inside compiled regions are not looked into; "
                 "loss, gradients, weights and updates are."
             )
-
-
-def _skip_our_code() -> None:
-    """Dynamo compiles what a compiled function calls between its graphs, and in a whole training step that is
-    us as well."""
-    from torch._dynamo.eval_frame import skip_code
-
-    for code in _codes_of_ours():
-        skip_code(code)
 
 
 def _codes_of_ours() -> set[CodeType]:
@@ -136,8 +133,14 @@ def _read(metrics: Any, step: int) -> Compilation | None:
     seconds = getattr(metrics, "entire_frame_compile_time_s", None)
     if seconds is None or not frame.isdecimal():
         return None
-    failure = str(getattr(metrics, "fail_reason", "") or "")
-    reason = failure or str(getattr(metrics, "recompile_reason", "") or "") or _restart(metrics)
+    failure, recompiled = (str(getattr(metrics, name, "") or "") for name in ("fail_reason", "recompile_reason"))
+    # Why the tracing of it began anew: most often a line that cannot be traced.
+    restarts = "\n".join(sorted(map(str, getattr(metrics, "restart_reasons", None) or ())))
+    reason = failure or recompiled or restarts
+    # 0/1: self.calls == 1     # self.calls += 1 -> self.calls == 1
+    first = re.sub(r"^\d+/\d+: ", "", (recompiled or reason).strip().partition("\n")[0])
+    named = [(found["file"], int(found["line"])) for found in _FILE.finditer(reason)]
+    inside = [each for each in named if is_user_file(each[0])]
     function, file = getattr(metrics, "co_name", None) or "", getattr(metrics, "co_filename", None) or ""
     part = _PART.fullmatch(function)
     line = int(part["line"]) if part else getattr(metrics, "co_firstlineno", None) or 0
@@ -148,28 +151,11 @@ def _read(metrics: Any, step: int) -> Compilation | None:
         place=place_at(file, line) if file and is_user_file(file) else Place(),
         is_part=part is not None,
         seconds=float(seconds),
-        reason=_first_line(str(getattr(metrics, "recompile_reason", "") or "") or reason),
-        reason_place=_named_place(reason),
+        reason=first.partition("  #")[0].partition(" (HINT")[0].strip()[:200],
+        reason_place=place_at(*inside[-1]) if inside else Place(),
         given_up=bool(failure),
         step=step,
     )
-
-
-def _restart(metrics: Any) -> str:
-    """Why the tracing of it began anew: most often a line that cannot be traced."""
-    return "\n".join(sorted(map(str, getattr(metrics, "restart_reasons", None) or ())))
-
-
-def _first_line(reason: str) -> str:
-    """0/1: self.calls == 1     # self.calls += 1 -> self.calls == 1"""
-    first = reason.strip().partition("\n")[0]
-    return re.sub(r"^\d+/\d+: ", "", first).partition("  #")[0].partition(" (HINT")[0].strip()[:200]
-
-
-def _named_place(reason: str) -> Place:
-    named = [(found["file"], int(found["line"])) for found in _FILE.finditer(reason)]
-    inside = [each for each in named if is_user_file(each[0])]
-    return place_at(*inside[-1]) if inside else Place()
 
 
 # torch.compile left out, where a script runs no further than its first step: models are seen by layer.
@@ -177,17 +163,12 @@ class Uncompiled(Probe):
     name = "compile"
 
     def install(self, patches: Patches) -> None:
-        patches.replace(torch, "compile", lambda original: _as_it_is)
-        patches.replace(nn.Module, "compile", lambda original: _not_at_all)
+        def as_it_is(model: Any = None, *arguments: Any, **keywords: Any) -> Any:
+            """Also as a decorator with options: @torch.compile(mode=...)."""
+            return (lambda function: function) if model is None else model
 
-
-def _as_it_is(model: Any = None, *arguments: Any, **keywords: Any) -> Any:
-    """Also as a decorator with options: @torch.compile(mode=...)."""
-    return (lambda function: function) if model is None else model
-
-
-def _not_at_all(model: nn.Module, *arguments: Any, **keywords: Any) -> None:
-    return None
+        patches.replace(torch, "compile", lambda original: as_it_is)
+        patches.replace(nn.Module, "compile", lambda original: lambda model, *arguments, **keywords: None)
 
 
 # CUDA graphs: while one is captured, nothing of ours is captured with it.
