@@ -7,8 +7,8 @@ only while no saved-tensor hooks are in use (reading one of a checkpointed block
 from __future__ import annotations
 
 import functools
+import itertools
 from collections import deque
-from collections.abc import Iterator
 from dataclasses import dataclass
 from types import FrameType
 from typing import Any
@@ -63,7 +63,9 @@ def _look_at_relu(node: Any, names: dict[int, str]) -> RectifierLook | None:
     if source is None or result.dim() < 2 or result.layout is not torch.strided or not result.numel():
         return None
     # Units are channels of images, features of everything else; the rest is samples.
-    unit_dim = 1 if result.dim() >= 4 or (result.dim() == 3 and _is_convolution(node)) else result.dim() - 1
+    feeders = [operand.name() for operand, _ in node.next_functions if operand is not None]
+    is_convolution = any("Convolution" in name or "BatchNorm" in name for name in feeders)
+    unit_dim = 1 if result.dim() >= 4 or (result.dim() == 3 and is_convolution) else result.dim() - 1
     # By the highest output, which is no less than 0: counting per unit would take nine bytes an element.
     highest = result.amax([dim for dim in range(result.dim()) if dim != unit_dim])
     units = highest.numel()
@@ -88,25 +90,14 @@ def feeding_layer(node: Any, names: dict[int, str], depth: int = 6) -> str | Non
     return None
 
 
-def _is_convolution(node: Any) -> bool:
-    feeders = [operand.name() for operand, _ in node.next_functions if operand is not None]
-    return any("Convolution" in name or "BatchNorm" in name for name in feeders)
-
-
 def local_tensors(frame: FrameType | None, limit: int = 24) -> tuple[LocalTensor, ...]:
     """The tensors among a frame's variables, by name."""
-    if frame is None:
-        return ()
-    found: list[LocalTensor] = []
-    for name, value in locals_of(frame).items():
-        if is_a(value, torch.Tensor) and len(found) < limit:
-            found.append(describe_local(name, value))
-    return tuple(found)
-
-
-def describe_local(name: str, value: torch.Tensor) -> LocalTensor:
-    dtype = str(value.dtype).removeprefix("torch.")
-    return LocalTensor(name, tuple(value.shape), dtype, str(value.device), value.requires_grad)
+    variables = locals_of(frame).items() if frame is not None else ()
+    tensors = itertools.islice(((name, value) for name, value in variables if is_a(value, torch.Tensor)), limit)
+    return tuple(
+        LocalTensor(name, tuple(t.shape), str(t.dtype).removeprefix("torch."), str(t.device), t.requires_grad)
+        for name, t in tensors
+    )
 
 
 # Layers that show in the loss's graph how they fare: sigmoids and tanhs, and batch normalisation.
@@ -138,7 +129,8 @@ class LayerHealth:
         for node in consumers:
             if node.name() in _SQUASHERS and _feeds_a_layer(node, consumers):
                 result, source = saved(node, "_saved_result"), feeding_layer(node, names)
-                if source is not None and _has_numbers(result):
+                plain = is_a(result, torch.Tensor) and result.layout is torch.strided and result.numel() >= 2
+                if source is not None and plain:
                     squashers.setdefault((source, _SQUASHERS[node.name()]), []).append(result)
             elif node.name() in _BATCH_NORMS:
                 self._look_at_batch_norm(node, names, biased_layer(node, consumers, names))
@@ -174,28 +166,20 @@ class LayerHealth:
         self.watch.emit(BatchNormLook(name, shape, float(found[0]), float(found[1]), step, biased))
 
 
-def _has_numbers(result: Any) -> bool:
-    return is_a(result, torch.Tensor) and result.layout is torch.strided and result.numel() >= 2
-
-
 def biased_layer(norm: Any, consumers: Consumers, names: dict[int, str]) -> str:
     """The layer right in front of a batch norm, where it adds a bias that nothing else ever sees."""
     layer = norm.next_functions[0][0]
-    bias = _bias_of(layer) if layer is not None else None
+    if layer is None or not layer.name().startswith(("Addmm", "Convolution", "MkldnnConvolution")):
+        return ""
+    # The leaf that it adds to each of its channels: its only parameter of one dimension.
+    leaves = [operand for operand, _ in layer.next_functions if hasattr(operand, "variable")]
+    bias = next((leaf for leaf in leaves if leaf.variable.dim() == 1), None)
     if bias is None or id(bias.variable) not in names:
         return ""
     layers = consumers.get(bias, [])  # a layer may be called several times
     takers = [taker.name() for each in layers for taker in consumers[each]]
     alone = len(takers) == len(layers) and all(taker in _BATCH_NORMS for taker in takers)
     return names[id(bias.variable)].rpartition(".")[0] if alone else ""
-
-
-def _bias_of(layer: Any) -> Any:
-    """The leaf that a layer adds to each of its channels: its only parameter of one dimension."""
-    if not layer.name().startswith(("Addmm", "Convolution", "MkldnnConvolution")):
-        return None
-    leaves = [operand for operand, _ in layer.next_functions if hasattr(operand, "variable")]
-    return next((leaf for leaf in leaves if leaf.variable.dim() == 1), None)
 
 
 def nodes_behind(root: Any) -> Consumers:
@@ -216,17 +200,11 @@ def nodes_behind(root: Any) -> Consumers:
 
 def _feeds_a_layer(node: Any, consumers: Consumers, depth: int = 6) -> bool:
     """A hidden activation: what takes it multiplies it with weights. A gate is multiplied with activations."""
-    return depth > 0 and any(
-        op in _LAYERS or (_passes(taker, op) and _feeds_a_layer(taker, consumers, depth - 1))
-        for taker, op in _takers(node, consumers)
-    )
-
-
-def _takers(node: Any, consumers: Consumers) -> Iterator[tuple[Any, str]]:
-    return ((taker, taker.name().split("Backward", 1)[0]) for taker in consumers[node])
-
-
-def _passes(taker: Any, op: str) -> bool:
-    """Also dropout on the CPU, which multiplies with a mask that has no gradient."""
-    operands = [operand for operand, _ in taker.next_functions if operand is not None]
-    return op.startswith(_PASSING) or (op == "Mul" and len(operands) == 1)
+    for taker in consumers[node] if depth > 0 else ():
+        op = taker.name().split("Backward", 1)[0]
+        operands = [operand for operand, _ in taker.next_functions if operand is not None]
+        # Dropout on the CPU multiplies with a mask that has no gradient.
+        passes = op.startswith(_PASSING) or (op == "Mul" and len(operands) == 1)
+        if op in _LAYERS or (passes and _feeds_a_layer(taker, consumers, depth - 1)):
+            return True
+    return False

@@ -91,7 +91,9 @@ class GraphLooks:
         for node in views:
             before, after = tuple(saved(node, "_saved_self_sym_sizes") or ()), made_shape(node)
             form = misread_axes(before, after)
-            place = self._call(form, after) if form else Place()
+            if form and (form, after) not in self._calls:
+                self._calls[form, after] = call_with_sizes(self._models(), after, products=form == "heads merged")
+            place = self._calls[form, after] if form else Place()
             if place.file:
                 source = feeding_layer(node, names) or ""
                 self.watch.emit(AxesLook(source, form, before, after, place, self.watch.step))
@@ -102,11 +104,6 @@ class GraphLooks:
         reused = [(names[id(leaf)], uses) for leaf, uses in matrices if uses >= self.USES and id(leaf) in names]
         for name, uses in reused[: self.EACH]:
             self.watch.emit(ReusedWeight(name, uses, self.watch.step))
-
-    def _call(self, form: str, after: Shape) -> Place:
-        if (form, after) not in self._calls:
-            self._calls[form, after] = call_with_sizes(self._models(), after, products=form == "heads merged")
-        return self._calls[form, after]
 
 
 def misread_axes(before: Shape, after: Shape) -> str:

@@ -42,7 +42,10 @@ def read_terms(nodes: Sequence[Any], site: str, step: int, made: Place) -> list[
     for node in nodes:
         op = op_name(node)
         if op in _COMPARING:
-            looks += _compare(node, op, (site, step, made))
+            both, weight = sides(node), saved(node, "_saved_pos_weight")
+            if both is not None and not both[0].is_complex():
+                one = weight if is_a(weight, torch.Tensor) and weight.numel() == 1 else None
+                looks.append(_compared(op, (site, step, made), tuple(both[0].shape), *both, one))
         elif op in _CHOOSING:
             looks += _choose(node, (site, step, made))
         elif op in BY_HAND and (pair := difference_sides(node)) is not None:
@@ -57,15 +60,6 @@ def sides(node: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
         if not is_a(side, torch.Tensor) or side.layout is not torch.strided or not side.numel():
             return None
     return prediction.detach(), target.detach()
-
-
-def _compare(node: Any, op: str, known: tuple[str, int, Place]) -> list[TermLook]:
-    pair = sides(node)
-    if pair is None or pair[0].is_complex():
-        return []
-    weight = saved(node, "_saved_pos_weight")
-    one = weight if is_a(weight, torch.Tensor) and weight.numel() == 1 else None
-    return [_compared(op, known, tuple(pair[0].shape), *pair, one)]
 
 
 def _compared(
@@ -100,8 +94,12 @@ def _choose(node: Any, known: tuple[str, int, Place]) -> list[TermLook]:
     counted = those != ignored
     picked = some.gather(1, those.where(counted, 0).unsqueeze(1)).squeeze(1)
     surprise = -(picked * counted).sum() / counted.sum()
-    told = _every(target.reshape(-1), 64 * _MOST_ROWS)
-    counts, weights = _classes(told, saved(node, "_saved_weight"), classes)
+    # How often each class is the target, and the weight it has; empty where there are many classes.
+    chosen, weight = _every(target.reshape(-1), 64 * _MOST_ROWS), saved(node, "_saved_weight")
+    counts = weights = torch.empty(0, device=chosen.device)
+    if classes <= _MOST_CLASSES:
+        counts = (chosen == torch.arange(classes, device=chosen.device).unsqueeze(1)).sum(1).float()
+        weights = weight.detach().float() if is_a(weight, torch.Tensor) else weights
     numbers = torch.cat([torch.stack([sums.min(), sums.max(), surprise]), counts, weights])
     shape, total = tuple(scores.shape), target.numel()
     reduction = _REDUCTIONS.get(saved(node, "_saved_reduction"), "")
@@ -112,15 +110,6 @@ def _choose(node: Any, known: tuple[str, int, Place]) -> list[TermLook]:
         return ClassTargets(*known, shape, reduction, ignored, low, high, lost, told, given, total)
 
     return [TermLook(numbers, record)]
-
-
-def _classes(chosen: torch.Tensor, weight: Any, classes: int) -> tuple[torch.Tensor, torch.Tensor]:
-    """How often each class is the target, and the weight it has; empty where there are many classes."""
-    nothing = torch.empty(0, device=chosen.device)
-    if classes > _MOST_CLASSES:
-        return nothing, nothing
-    counts = (chosen == torch.arange(classes, device=chosen.device).unsqueeze(1)).sum(1).float()
-    return counts, weight.detach().float() if is_a(weight, torch.Tensor) else nothing
 
 
 def _some_rows(scores: torch.Tensor, target: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
@@ -169,26 +158,26 @@ def difference_sides(node: Any) -> tuple[torch.Tensor, torch.Tensor] | None:
     made = [operand for operand, _ in minus.next_functions]
     if len(made) != 2 or made.count(None) != 1 or saved(minus, "_saved_alpha") != 1:
         return None
-    first = made[0] is not None
-    rows = _prediction(made[0] if first else made[1], difference.numel())
+    first, count = made[0] is not None, difference.numel()
+    node = made[0] if first else made[1]  # of the prediction
+    while op_name(node) in _SAME_ORDER and node.next_functions[0][0] is not None:
+        node = node.next_functions[0][0]
+    rows = _linear(node, count) if op_name(node) == "Addmm" else None
+    if op_name(node) in _KEPT:
+        result = saved(node, "_saved_result")
+        rows = result.detach()[:_ROWS] if _is_plain(result) and result.numel() == count else None
     if rows is None:
         return None
     prediction, apart = rows.reshape(-1), difference.detach().reshape(-1)[: rows.numel()]
     return prediction, prediction - apart if first else prediction + apart
 
 
-def _prediction(node: Any, count: int) -> torch.Tensor | None:
-    """The first rows of what the model made, if it made `count` values."""
-    while op_name(node) in _SAME_ORDER and node.next_functions[0][0] is not None:
-        node = node.next_functions[0][0]
-    if op_name(node) in _KEPT:
-        result = saved(node, "_saved_result")
-        return result.detach()[:_ROWS] if _is_plain(result) and result.numel() == count else None
-    return _linear(node, count) if op_name(node) == "Addmm" else None
-
-
 def _linear(node: Any, count: int) -> torch.Tensor | None:
-    bias, turned = (getattr(leaf, "variable", None) for leaf in _leaves(node))
+    """The first rows of what a linear layer made, if it made `count` values."""
+    (bias_leaf, _), _, (weight_leaf, _) = node.next_functions  # the weight is behind a transposition
+    is_turned = weight_leaf is not None and op_name(weight_leaf) == "T"
+    bias = getattr(bias_leaf, "variable", None)
+    turned = getattr(weight_leaf.next_functions[0][0], "variable", None) if is_turned else None
     given: Any = saved(node, "_saved_mat1")
     weight: Any = saved(node, "_saved_mat2") if turned is None else turned.t()
     if bias is None or not all(map(_is_plain, (bias, given, weight))) or weight.numel() > _MOST_WEIGHTS:
@@ -196,13 +185,6 @@ def _linear(node: Any, count: int) -> torch.Tensor | None:
     if len(given) * weight.shape[1] != count:
         return None
     return torch.addmm(bias.detach(), given.detach()[:_ROWS], weight.detach())
-
-
-def _leaves(node: Any) -> tuple[Any, Any]:
-    """Bias and weight of a linear layer; the weight is behind a transposition."""
-    (bias, _), _, (weight, _) = node.next_functions
-    turned = weight is not None and op_name(weight) == "T"
-    return bias, weight.next_functions[0][0] if turned else None
 
 
 def _is_plain(value: Any) -> bool:

@@ -53,16 +53,12 @@ def next_tokens(nodes: Sequence[Any], names: dict[int, str]) -> NextTokens | Non
     for node in nodes:
         tokens = saved(node, "_saved_indices") if op_name(node) == "Embedding" else None
         if is_a(tokens, torch.Tensor) and tokens.dim() == 2:
-            ways = [way for way in (rows, rows.T) if _is_next(way, tokens if way is rows else tokens.T, ignored)]
-            found += [(node, way) for way in ways]
+            pairs = [pair for pair in ((rows, tokens), (rows.T, tokens.T)) if pair[0].shape[0] == pair[1].shape[0]]
+            found += [(node, way) for way, read in pairs if bool(_match(way, read, 1, ignored) == 1.0)]
     if len(found) != 1:
         return None
     node, way = found[0]
     return NextTokens(node, _weight_name(node, names), way != ignored, set(_leading_to(losses[0], rows, apart=True)))
-
-
-def _is_next(rows: torch.Tensor, tokens: torch.Tensor, ignored: int) -> bool:
-    return rows.shape[0] == tokens.shape[0] and bool(_match(rows, tokens, 1, ignored) == 1.0)
 
 
 @no_grad()
@@ -85,20 +81,14 @@ def _rows_of(loss: Any) -> torch.Tensor | None:
     scores, target = pair
     if target.dim() == 3 and target.shape[1] == 1:  # cross-entropy gives sequences a third dimension
         return target[:, 0]
-    shape = _shape_before(loss, scores.shape[-1]) if target.dim() == 1 else None
-    return target.view(shape) if shape is not None else None
-
-
-def _shape_before(loss: Any, classes: int) -> tuple[int, int] | None:
-    node = loss
+    node = loss if target.dim() == 1 else None
     for _ in range(8):
-        operand = next((below for below, _ in node.next_functions if below is not None), None)
-        if operand is None:
-            return None
-        node, shape = operand, made_shape(operand)
+        operands = node.next_functions if node is not None else ()
+        node = next((below for below, _ in operands if below is not None), None)
+        shape = made_shape(node) if node is not None else ()
         if len(shape) == 3:
-            fits = shape[2] == classes and shape[0] * shape[1] == sides(loss)[1].numel()  # type: ignore[index]
-            return (shape[0], shape[1]) if fits and min(shape[:2]) > 1 else None
+            fits = shape[2] == scores.shape[-1] and shape[0] * shape[1] == target.numel()
+            return target.view(shape[:2]) if fits and min(shape[:2]) > 1 else None
     return None
 
 
@@ -108,38 +98,31 @@ def _look(loss: Any, rows: torch.Tensor, names: dict[int, str], known: tuple[str
     embeddings = _embeddings_behind(loss, rows, names, apart=True)
     padded = embeddings or _embeddings_behind(loss, rows, names, apart=False)
     padding = next((read.padding for read in padded), None)
-    matches = [_matches(rows, read.tokens, ignored) for read in embeddings]
+    matches = []  # for each offset the share of targets equal to the token at that distance; 0 where none can be told
+    for read in embeddings:
+        same = rows.shape[0] == read.tokens.shape[0]
+        ways = (rows, read.tokens) if same else (rows.T, read.tokens.T)
+        matches.append(torch.stack([_match(*ways, offset, ignored) for offset in _OFFSETS]))
     count, length = rows.shape
 
     def record(found: Sequence[float]) -> Record:
         along, across = found[:7], found[7:14]
         turned = across[2] > 2 * along[2] + 0.1  # sequences run down the columns, by their ends
         last, ended, in_tails, elsewhere, shortest, longest, given = across if turned else along
-        name, offset = _told_offset(embeddings, found[14:])
+        # The next token, if any embedding read that; else the one distance that fits.
+        fitting: list[tuple[str, int]] = []
+        for number, read in enumerate(embeddings):
+            shares = found[14 + number * len(_OFFSETS) : 14 + (number + 1) * len(_OFFSETS)]
+            offsets = [offset for offset, share in zip(_OFFSETS, shares, strict=True) if share == 1.0]
+            fitting += [(read.name, offset) for offset in offsets] if len(offsets) == 1 else []
+        usual = [pair for pair in fitting if pair[1] == 1] or fitting
+        name, offset = usual[0] if usual else ("", None)
         return TokenTargets(
             *known, *((length, count) if turned else (count, length)), ignored, int(last), ended, in_tails,
             elsewhere, int(shortest), int(longest), given, offset, name, padding,
         )  # fmt: skip
 
     return TermLook(torch.cat([*ends, *matches]), record)
-
-
-def _told_offset(embeddings: Sequence[_Embedding], shares: Sequence[float]) -> tuple[str, int | None]:
-    """The next token, if any embedding read that; else the one distance that fits; and the embedding's name."""
-    found: list[tuple[str, int]] = []
-    for number, read in enumerate(embeddings):
-        same = shares[number * len(_OFFSETS) : (number + 1) * len(_OFFSETS)]
-        offsets = [offset for offset, share in zip(_OFFSETS, same, strict=True) if share == 1.0]
-        found += [(read.name, offset) for offset in offsets] if len(offsets) == 1 else []
-    usual = [pair for pair in found if pair[1] == 1] or found
-    return usual[0] if usual else ("", None)
-
-
-def _matches(rows: torch.Tensor, tokens: torch.Tensor, ignored: int) -> torch.Tensor:
-    """For each offset the share of targets equal to the token at that distance; 0 where none can be told."""
-    if rows.shape[0] != tokens.shape[0]:
-        rows, tokens = rows.T, tokens.T
-    return torch.stack([_match(rows, tokens, offset, ignored) for offset in _OFFSETS])
 
 
 def _match(rows: torch.Tensor, tokens: torch.Tensor, offset: int, ignored: int) -> torch.Tensor:
@@ -158,47 +141,33 @@ def _embeddings_behind(loss: Any, rows: torch.Tensor, names: dict[int, str], apa
     found: list[_Embedding] = []
     for node in _leading_to(loss, rows, apart):
         tokens = saved(node, "_saved_indices") if op_name(node) == "Embedding" else None
-        if is_a(tokens, torch.Tensor) and tokens.dim() == 2 and _alike(tokens, rows):
-            found.append(_Embedding(tokens, _weight_name(node, names), _padding(node)))
+        if not is_a(tokens, torch.Tensor) or tokens.dim() != 2:
+            continue
+        if tokens.shape[0] == rows.shape[0] or tokens.shape[1] == rows.shape[1]:
+            padding = int(signed(saved(node, "_saved_padding_idx")))
+            found.append(_Embedding(tokens, _weight_name(node, names), padding if padding >= 0 else None))
     return found[:_MOST_EMBEDDINGS]
 
 
 def _leading_to(loss: Any, rows: torch.Tensor, apart: bool) -> list[Any]:
     """The nodes that a loss goes back to, the nearest first; `apart`: along nodes that keep all places apart,
     so that a path through a code of the whole sequence, as autoencoders have, does not count."""
-    sizes = _possible_sizes(rows)
+    count, length = rows.shape  # targets are cut from the inputs often: a row may be up to two places longer there
+    sizes = [(count, length + extra) for extra in range(3)] + [(count + extra, length) for extra in (1, 2)]
     found, queue, seen = [], deque([loss]), {loss}
     while queue and len(seen) < _MOST_NODES:
         node = queue.popleft()
         found.append(node)
         if op_name(node) == "Embedding":
             continue
-        for operand, output in _operands(node, apart):
+        # What it was made from; of a recurrent layer that ran step by step, the sequence that it read.
+        before = sequence_before(node) if apart else None
+        for operand, output in node.next_functions if before is None else [before]:
             new = operand is not None and operand not in seen
-            if new and (not apart or _keeps_places(made_shape(operand, output), sizes)):
+            if new and (not apart or any(_has_both(made_shape(operand, output), *size) for size in sizes)):
                 seen.add(operand)
                 queue.append(operand)
     return found
-
-
-def _operands(node: Any, apart: bool) -> Sequence[tuple[Any, int]]:
-    """What a node was made from; of a recurrent layer that ran step by step, the sequence that it read."""
-    before = sequence_before(node) if apart else None
-    return node.next_functions if before is None else [before]
-
-
-def _alike(tokens: torch.Tensor, rows: torch.Tensor) -> bool:
-    return tokens.shape[0] == rows.shape[0] or tokens.shape[1] == rows.shape[1]
-
-
-def _possible_sizes(rows: torch.Tensor) -> list[tuple[int, int]]:
-    """Targets are cut from the inputs often: a row may be up to two places longer there."""
-    count, length = rows.shape
-    return [(count, length + extra) for extra in range(3)] + [(count + extra, length) for extra in (1, 2)]
-
-
-def _keeps_places(shape: tuple[int, ...], sizes: list[tuple[int, int]]) -> bool:
-    return any(_has_both(shape, count, length) for count, length in sizes)
 
 
 def _has_both(shape: tuple[int, ...], count: int, length: int) -> bool:
@@ -215,11 +184,6 @@ def _weight_name(node: Any, names: dict[int, str]) -> str:
         if variable is not None and id(variable) in names:
             return names[id(variable)].rsplit(".", 1)[0]
     return ""
-
-
-def _padding(node: Any) -> int | None:
-    index = signed(saved(node, "_saved_padding_idx"))
-    return int(index) if index >= 0 else None
 
 
 # Recurrent layers that autograd saw step by step: the sequence taken apart, a cell a place, and put together.
@@ -252,20 +216,16 @@ def _nearest_pieces(root: Any) -> list[tuple[int, tuple[Any, int]]]:
         below: dict[Any, None] = {}
         for node in layer:
             for operand, output in node.next_functions:
-                piece = _piece(operand, output) if operand is not None else None
-                found += [piece] if piece is not None else []
-                if operand is not None and operand not in seen:
+                if operand is None:
+                    continue
+                op, sequence = op_name(operand), operand.next_functions[:1]
+                if op in ("Unbind", "Select") and sequence[0][0] is not None:  # a place taken out of a sequence
+                    number = output if op == "Unbind" else int(signed(saved(operand, "_saved_index")))
+                    found.append((number, sequence[0]))
+                if operand not in seen:
                     seen.add(operand)
                     below[operand] = None
         if found:
             return found
         layer = below
     return []
-
-
-def _piece(node: Any, output: int) -> tuple[int, tuple[Any, int]] | None:
-    """A place taken out of a sequence: its number and the sequence."""
-    op = op_name(node)
-    if op not in ("Unbind", "Select") or node.next_functions[0][0] is None:
-        return None
-    return output if op == "Unbind" else int(signed(saved(node, "_saved_index"))), node.next_functions[0]

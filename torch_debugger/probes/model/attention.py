@@ -64,47 +64,38 @@ class AttentionsByHand:
             attention = self._read(node, consumers) if op_name(node) == "Softmax" else None
             if attention is not None:
                 found.setdefault(attention.shape, []).append(attention)
-        for alike in found.values():
-            self._tell(alike, self._place(alike[0].softmax, frame))
-
-    def _tell(self, alike: list[_Attention], place: Place) -> None:
-        written = attention_at(place)
-        if written is None:
-            return
-        self.watch.emit(
-            AttentionByHand(
-                shape=alike[0].shape,
-                count=len(alike),
-                has_dropout=any(each.has_dropout for each in alike),
-                kept_bytes=sum(each.kept_bytes for each in alike),
-                names=(written.queries, written.keys, written.values),
-                place=place,
-                step=self.watch.step,
-            )
-        )
+        for shape, alike in found.items():
+            place = _call_of(alike[0].softmax, self.roots, frame) or Place()
+            written = attention_at(place)
+            if written is not None:
+                self.watch.emit(
+                    AttentionByHand(
+                        shape=shape,
+                        count=len(alike),
+                        has_dropout=any(each.has_dropout for each in alike),
+                        kept_bytes=sum(each.kept_bytes for each in alike),
+                        names=(written.queries, written.keys, written.values),
+                        place=place,
+                        step=self.watch.step,
+                    )
+                )
 
     def _read(self, softmax: Any, consumers: Consumers) -> _Attention | None:
         """None where it is no attention, or a short one."""
         shape, weights = made_shape(softmax), saved(softmax, "_saved_result")
-        if len(shape) < 3 or min(shape[-2:]) < self.SHORTEST or not _is_of_last_dim(softmax, len(shape)):
+        if len(shape) < 3 or min(shape[-2:]) < self.SHORTEST or _dim(softmax) != len(shape) - 1:
             return None
         behind = list(_to_product(softmax, consumers))
-        if not behind or op_name(behind[-1]) != "Bmm" or not _comes_from_product(softmax) or weights is None:
+        if not behind or op_name(behind[-1]) != "Bmm" or weights is None:
             return None
-        kept = [weights, *(value for node in behind for value in _saved_tensors(node))]
+        if not _comes_from_product(softmax, _BEFORE, _DEPTH, is_learned=False):
+            return None
+        values = [saved(node, name) for node in behind for name in ("_saved_self", "_saved_other", "_saved_result1")]
+        kept = [weights, *(each for each in values if is_a(each, torch.Tensor) and each.layout is torch.strided)]
         squares = [each.untyped_storage() for each in kept if each.numel() == weights.numel()]
         storages = {each.data_ptr(): each.nbytes() for each in squares}
         has_dropout = any(op_name(node) in _DROPOUTS for node in behind)
         return _Attention(softmax, shape, sum(storages.values()), has_dropout)
-
-    def _place(self, node: Any, frame: FrameType | None) -> Place:
-        file = frame.f_code.co_filename if frame is not None else None
-        rank = len(made_shape(node))
-        return softmax_call([module for _, module in self.roots.alive()], file, rank - 1, rank) or Place()
-
-
-def _is_of_last_dim(softmax: Any, rank: int) -> bool:
-    return int(signed(saved(softmax, "_saved_dim"))) % rank == rank - 1
 
 
 def _to_product(node: Any, consumers: Consumers) -> Iterator[Any]:
@@ -119,22 +110,31 @@ def _to_product(node: Any, consumers: Consumers) -> Iterator[Any]:
             return
 
 
-def _comes_from_product(softmax: Any) -> bool:
-    """Scaled and masked perhaps, but without anything that is learned."""
+def _comes_from_product(softmax: Any, passing: tuple[str, ...], depth: int, is_learned: bool = True) -> bool:
+    """Scores of attention: products of queries and keys, scaled and masked; by something that is learned or not."""
     node = softmax.next_functions[0][0]
-    for _ in range(_DEPTH):
-        if node is None or op_name(node) not in _BEFORE:
+    for _ in range(depth):
+        if node is None or op_name(node) not in passing:
             break
-        learned = [operand for operand, _ in node.next_functions if operand is not None]
-        node = learned[0] if len(learned) == 1 else None
+        operands = _operands(node)
+        node = operands[0] if operands and (is_learned or len(operands) == 1) else None
     return node is not None and op_name(node) == "Bmm"
 
 
-def _saved_tensors(node: Any) -> Iterator[torch.Tensor]:
-    for name in ("_saved_self", "_saved_other", "_saved_result1"):
-        value = saved(node, name)
-        if is_a(value, torch.Tensor) and value.layout is torch.strided:
-            yield value
+def _operands(node: Any) -> list[Any]:
+    return [operand for operand, _ in node.next_functions if operand is not None]
+
+
+def _dim(softmax: Any) -> int:
+    return int(signed(saved(softmax, "_saved_dim"))) % max(1, len(made_shape(softmax)))
+
+
+def _modules_and_file(roots: RootModules, frame: FrameType | None) -> tuple[list[nn.Module], str | None]:
+    return [module for _, module in roots.alive()], frame.f_code.co_filename if frame is not None else None
+
+
+def _call_of(softmax: Any, roots: RootModules, frame: FrameType | None) -> Place | None:
+    return softmax_call(*_modules_and_file(roots, frame), _dim(softmax), len(made_shape(softmax)))
 
 
 # Masks that are multiplied into scores before a softmax: read from the graph of the loss on a few looks.
@@ -149,22 +149,18 @@ class MultipliedMasks:
     def look(self, consumers: Consumers, frame: FrameType | None) -> None:
         for node in consumers:
             factor = _factor_before(node) if op_name(node) == "Softmax" else None
-            if factor is not None:
-                self._tell_of(node, factor, consumers, frame)
-
-    def _tell_of(self, node: Any, factor: torch.Tensor, consumers: Consumers, frame: FrameType | None) -> None:
-        behind = [other for taker in consumers[node] if (other := _factor(taker)) is not None]
-        numbers = [_zeros_and_ones(tensor) for tensor in (factor, *behind)]
-        place = self._place(node, frame)
-        tell = functools.partial(self._tell, made_shape(node), place, self.watch.step)
-        self.watch.transfer.send(torch.cat([each.to(numbers[0].device) for each in numbers]), tell)
-
-    def _place(self, node: Any, frame: FrameType | None) -> Place:
-        file = frame.f_code.co_filename if frame is not None else None
-        modules = [module for _, module in self.roots.alive()]
-        shape, dim = made_shape(node), int(signed(saved(node, "_saved_dim")))
-        call = softmax_call(modules, file, dim % max(1, len(shape)), len(shape))
-        return mask_product(modules, file, call) or call or Place()
+            if factor is None:
+                continue
+            behind = [other for taker in consumers[node] if (other := _factor(taker)) is not None]
+            numbers = []  # of each: share of zeros, share of numbers that are neither 0 nor 1
+            for tensor in (factor, *behind):
+                values = sampled(tensor.detach(), SAMPLE).float()
+                others = (values != 0) & (values != 1)
+                numbers += [(values == 0).float().mean().to(factor.device), others.float().mean().to(factor.device)]
+            call = _call_of(node, self.roots, frame)
+            place = mask_product(*_modules_and_file(self.roots, frame), call) or call or Place()
+            tell = functools.partial(self._tell, made_shape(node), place, self.watch.step)
+            self.watch.transfer.send(torch.stack(numbers), tell)
 
     def _tell(self, shape: tuple[int, ...], place: Place, step: int, found: Any) -> None:
         (zeros, other), *behind = found.reshape(-1, 2).tolist()
@@ -181,26 +177,18 @@ def _factor_before(softmax: Any) -> torch.Tensor | None:
         factor = _factor(node)
         if factor is not None:
             return factor
-        node = next((operand for operand, _ in node.next_functions if operand is not None), None)
+        node = next(iter(_operands(node)), None)
     return None
 
 
 def _factor(node: Any) -> torch.Tensor | None:
     """Of a product with something that needs no gradient."""
-    operands = [operand for operand, _ in node.next_functions if operand is not None]
-    if op_name(node) != "Mul" or len(operands) != 1:
+    if op_name(node) != "Mul" or len(_operands(node)) != 1:
         return None
     other = saved(node, "_saved_other")
     other = other if isinstance(other, torch.Tensor) else saved(node, "_saved_self")
     plain = is_a(other, torch.Tensor) and other.layout is torch.strided and other.numel() > 1
     return other if plain else None
-
-
-def _zeros_and_ones(tensor: torch.Tensor) -> torch.Tensor:
-    """[share of zeros, share of numbers that are neither 0 nor 1]"""
-    values = sampled(tensor.detach(), SAMPLE).float()
-    others = (values != 0) & (values != 1)
-    return torch.stack(((values == 0).float().mean(), others.float().mean()))
 
 
 # Softmaxes that weigh a sum: over which dimension their weights add up to 1, and over which they are used.
@@ -215,23 +203,18 @@ class WeightedSums:
         self.watch, self.roots = watch, roots
 
     def look(self, consumers: Consumers, frame: FrameType | None) -> None:
-        file = frame.f_code.co_filename if frame is not None else None
         for node in consumers:
-            if op_name(node) == "Softmax":
-                self._look_at(node, consumers, file)
-
-    def _look_at(self, node: Any, consumers: Consumers, file: str | None) -> None:
-        shape, dim = made_shape(node), int(signed(saved(node, "_saved_dim")))
-        dim = dim + len(shape) if dim < 0 else dim
-        sums = list(weighted_over(node, consumers))
-        if not sums or any(dim in over for over in sums):
-            return
-        modules = [module for _, module in self.roots.alive()]
-        place = softmax_call(modules, file, dim, len(shape)) or Place()
-        pairs = _is_of_pairs(node)
-        batch = shape[0] in _sample_counts(consumers)
-        over = tuple(sorted(sums[0]))
-        self.watch.emit(WeightedSum(tuple(shape), dim, over, pairs, batch, place, self.watch.step))
+            sums = list(weighted_over(node, consumers)) if op_name(node) == "Softmax" else []
+            dim = _dim(node) if sums else 0
+            if not sums or any(dim in over for over in sums):
+                continue
+            place = _call_of(node, self.roots, frame) or Place()
+            pairs = _comes_from_product(node, _SCALING, _WEIGHTED_SUMS_DEPTH)
+            # How many samples the losses are taken over: the first size of what is made one number.
+            ends = [operand for each in consumers if made_shape(each) == () for operand in _operands(each)]
+            shape = tuple(made_shape(node))
+            batch = shape[0] in {made[0] for made in map(made_shape, ends) if made}
+            self.watch.emit(WeightedSum(shape, dim, tuple(sorted(sums[0])), pairs, batch, place, self.watch.step))
 
 
 def weighted_over(softmax: Any, consumers: Consumers) -> Iterator[frozenset[int]]:
@@ -250,30 +233,12 @@ def weighted_over(softmax: Any, consumers: Consumers) -> Iterator[frozenset[int]
                 waiting.append((taker, after, weighs or op_name(taker) == "Mul", depth + 1))
 
 
-def _is_of_pairs(softmax: Any) -> bool:
-    """Scores of attention: products of queries and keys, scaled and masked."""
-    node = softmax.next_functions[0][0]
-    for _ in range(_WEIGHTED_SUMS_DEPTH):
-        if node is None or op_name(node) not in _SCALING:
-            break
-        node = next((operand for operand, _ in node.next_functions if operand is not None), None)
-    return node is not None and op_name(node) == "Bmm"
-
-
-def _sample_counts(consumers: Consumers) -> set[int]:
-    """How many samples the losses are taken over: the first size of what is made one number."""
-    ends = [node for node in consumers if made_shape(node) == ()]
-    shapes = [made_shape(operand) for node in ends for operand, _ in node.next_functions if operand is not None]
-    return {shape[0] for shape in shapes if shape}
-
-
 # Models of the next token: does the attention in front of the loss see the token that is asked for, or does a
 # recurrent layer read the sequence backwards as well?
 #
 # The targets are the tokens one place ahead, and the graph leads back to the embedding of these very tokens. What
 # autograd saved of each attention in between tells on which places its weights lie.
 _ATTENTIONS = (nn.TransformerEncoder, nn.TransformerEncoderLayer, nn.MultiheadAttention)
-_PRODUCTS = ("Bmm", "Baddbmm")
 _NEAR = 8  # ops between an attention's weights and what it gives
 _HIDDEN = -1e4  # added to a score, this leaves nothing of it
 
@@ -344,11 +309,11 @@ def _reaches(node: Any, apart: set[Any], consumers: Consumers) -> bool:
 
 def _attends_to_itself(node: Any, behind: dict[Any, None]) -> bool:
     """An attention whose queries and keys both come from these tokens."""
-    op = op_name(node)
-    if op.startswith("ScaledDotProduct"):
+    pair = []
+    if op_name(node).startswith("ScaledDotProduct"):
         pair = [operand for operand, _ in node.next_functions[:2]]
-    else:
-        product = _scores(node) if op in ("Softmax", "SafeSoftmax") else None
+    elif op_name(node) in ("Softmax", "SafeSoftmax"):
+        product = _scores(node)
         pair = [operand for operand, _ in product.next_functions[-2:]] if product is not None else []
     return len(pair) == 2 and all(operand in behind for operand in pair)
 
@@ -357,10 +322,9 @@ def _scores(softmax: Any) -> Any:
     """The product of queries and keys, a few ops in front of the softmax: scaled, masked, reshaped."""
     node = softmax
     for _ in range(8):
-        operands = [operand for operand, _ in node.next_functions if operand is not None]
-        if not operands or op_name(operands[0]) in _PRODUCTS:
-            return operands[0] if operands else None
-        node = operands[0]
+        node = next(iter(_operands(node)), None)
+        if node is None or op_name(node) in ("Bmm", "Baddbmm"):
+            return node
     return None
 
 

@@ -71,15 +71,6 @@ class ErrorTerm:
     is_mean: bool  # over all its numbers
 
 
-@dataclass(frozen=True)
-class Seen:
-    sampled: Sampled
-    forms: Forms
-    error: ErrorTerm | None
-    source: str
-    written: WrittenSampling
-
-
 class LatentSamplings:
     LOOKS = 4
     EACH = 4  # samplings of one look
@@ -117,39 +108,44 @@ class LatentSamplings:
         forms = measure_forms(chain, means, gradients, takers)
         if forms is None:
             return False
-        weight = _error_weight(error, gradients) if error else None
-        numbers = [forms.numbers, _noise_numbers(one.noise, forms.numbers), _one(weight, forms.numbers)]
-        seen = Seen(one, forms, error, feeding_layer(one.mean[0], names) or "", self._lines(one, frame))
-        self.watch.transfer.send(torch.cat(numbers), functools.partial(self._tell, seen, self.watch.step))
-        return True
-
-    def _lines(self, one: Sampled, frame: FrameType | None) -> WrittenSampling:
+        like = forms.numbers
+        noise = torch.full((4,), torch.nan, dtype=like.dtype, device=like.device)
+        if one.noise is not None and one.noise.is_floating_point():
+            values = sampled(one.noise, _NOISE_SAMPLE).to(like)
+            noise = torch.stack((values.mean(), values.std(), *values.aminmax()))
+        weight = torch.full((1,), torch.nan).to(like)
+        gradient = gradients.get((error.node, 0)) if error else None
+        if error and gradient is not None:  # of one number; a mean shares its own out
+            share = torch.Size(error.shape).numel() if saved(error.node, "_saved_reduction") == 1 else 1
+            weight = (gradient.float().mean() / share).reshape(1).to(like)
+        source = feeding_layer(one.mean[0], names) or ""
         if one.order not in self._written:
             file = frame.f_code.co_filename if frame is not None else None
             models = [module for _, module in self.roots.alive()]
             self._written[one.order] = written_sampling(models, file, one.order)
             self._divergence = divergence_line(models, file)
-        return self._written[one.order]
+        tell = functools.partial(self._tell, one, forms, error, source, self.watch.step)
+        self.watch.transfer.send(torch.cat([like, noise, weight]), tell)
+        return True
 
-    def _tell(self, seen: Seen, step: int, found: Any) -> None:
+    def _tell(self, one: Sampled, forms: Forms, error: ErrorTerm | None, source: str, step: int, found: Any) -> None:
         *numbers, mean, deviation, low, high, weight = found.tolist()
-        read = seen.forms.read(numbers)
-        drawn, error = seen.sampled.noise, seen.error
-        noise = None if drawn is None else NoiseLook(mean, deviation, low, high, drawn.numel())
+        agreement, (mean_factor, size), rest = FormFit(*numbers[:3]), numbers[3:5], numbers[5:]
+        drawn = one.noise
         look = LatentSampling(
-            source=seen.source,
-            shape=made_shape(*seen.sampled.deviation),
-            order=seen.sampled.order,
-            agreement=read.agreement,
-            mean_factor=read.mean_factor,
-            readings=read.readings,
-            size=read.size,
-            noise=noise,
+            source=source,
+            shape=made_shape(*one.deviation),
+            order=one.order,
+            agreement=agreement,
+            mean_factor=mean_factor,
+            readings=tuple(forms.readings(rest)),
+            size=size,
+            noise=None if drawn is None else NoiseLook(mean, deviation, low, high, drawn.numel()),
             error_op=error.op if error else "",
             error_weight=weight,
             error_shape=error.shape if error else (),
             error_mean=error is not None and error.is_mean,
-            written=seen.written,
+            written=self._written[one.order],
             divergence=self._divergence,
             step=step,
         )
@@ -193,18 +189,20 @@ def _fused(node: Any) -> Iterator[Sampled]:
 
 
 def _error_term(region: LossRegion) -> ErrorTerm | None:
-    """The largest comparison in the loss, by one of torch's functions or the square of a difference."""
+    """The largest comparison in the loss, by one of torch's functions or the square of a difference from something
+    that is not trained."""
     found = {edge[0]: op_name(edge[0]) for edge in region.takers if op_name(edge[0]) in COMPARING}
-    found |= {node: "Pow" for node in region.nodes if _is_squared_error(node)}
-    terms = [ErrorTerm(op, node, _compared(node), _is_mean(node, region)) for node, op in found.items()]
+    for node in region.nodes:
+        inner = node.next_functions[0][0] if op_name(node) == "Pow" else None
+        if inner is not None and op_name(inner) == "Sub" and any(each is None for each, _ in inner.next_functions):
+            found[node] = "Pow"
+    terms = []
+    for node, op in found.items():
+        value = saved(node, "_saved_self")
+        shape = tuple(value.shape) if is_a(value, torch.Tensor) else ()
+        terms.append(ErrorTerm(op, node, shape, _is_mean(node, region)))
     largest = max(terms, key=lambda term: torch.Size(term.shape).numel(), default=None)
     return largest if largest is not None and len(largest.shape) >= 2 else None
-
-
-def _is_squared_error(node: Any) -> bool:
-    """Of a difference from something that is not trained."""
-    inner = node.next_functions[0][0] if op_name(node) == "Pow" else None
-    return inner is not None and op_name(inner) == "Sub" and any(each is None for each, _ in inner.next_functions)
 
 
 def _is_mean(node: Any, region: LossRegion) -> bool:
@@ -212,31 +210,6 @@ def _is_mean(node: Any, region: LossRegion) -> bool:
         return bool(saved(node, "_saved_reduction") == 1)
     takers = [taker for taker, _ in region.takers.get((node, 0), ())]
     return len(takers) == 1 and op_name(takers[0]) == "Mean" and made_shape(takers[0]) == ()
-
-
-def _compared(node: Any) -> tuple[int, ...]:
-    value = saved(node, "_saved_self")
-    return tuple(value.shape) if is_a(value, torch.Tensor) else ()
-
-
-def _error_weight(error: ErrorTerm, gradients: dict[Edge, torch.Tensor]) -> torch.Tensor | None:
-    """Of one number; a mean shares its own out."""
-    gradient = gradients.get((error.node, 0))
-    if gradient is None:
-        return None
-    share = torch.Size(error.shape).numel() if saved(error.node, "_saved_reduction") == 1 else 1
-    return gradient.float().mean() / share
-
-
-def _noise_numbers(noise: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
-    if noise is None or not noise.is_floating_point():
-        return torch.full((4,), torch.nan, dtype=like.dtype, device=like.device)
-    values = sampled(noise, _NOISE_SAMPLE).to(like)
-    return torch.stack((values.mean(), values.std(), *values.aminmax()))
-
-
-def _one(value: torch.Tensor | None, like: torch.Tensor) -> torch.Tensor:
-    return torch.full((1,), torch.nan).to(like) if value is None else value.reshape(1).to(like)
 
 
 # What a divergence takes a tensor for, by its gradient there: numbers on their own device, read later.
@@ -276,36 +249,19 @@ _LARGEST_MISFIT = 0.01  # of a reading that is told
 
 
 @dataclass(frozen=True)
-class Read:
-    agreement: FormFit
-    mean_factor: float
-    size: float
-    readings: tuple[DivergenceReading, ...]
-
-
-@dataclass(frozen=True)
 class Forms:
     numbers: torch.Tensor
     tensors: tuple[tuple[int, bool], ...]  # distance and whether it is positive
 
-    def read(self, numbers: Sequence[float]) -> Read:
-        agreement, (mean_factor, size), rest = FormFit(*numbers[:3]), numbers[3:5], numbers[5:]
-        readings = [
-            reading
-            for at, (distance, positive) in enumerate(self.tensors)
-            for reading in _readings(rest[at * _EACH : (at + 1) * _EACH], distance, positive)
-            if reading.fit.misfit <= _LARGEST_MISFIT
-        ]
-        return Read(agreement, mean_factor, size, tuple(readings))
-
-
-def _readings(numbers: Sequence[float], distance: int, positive: bool) -> list[DivergenceReading]:
-    each = [numbers[at * (_FITS + 1) : (at + 1) * (_FITS + 1)] for at in range(len(_FORMS))]
-    used = tuple(numbers[-len(_USES) :])
-    return [
-        DivergenceReading(form, distance, positive, FormFit(*fit), size, used)
-        for form, (*fit, size) in zip(_FORMS, each, strict=True)
-    ]
+    def readings(self, numbers: Sequence[float]) -> Iterator[DivergenceReading]:
+        """Of each tensor, what each form would be; those that nearly fit."""
+        for at, (distance, positive) in enumerate(self.tensors):
+            own = numbers[at * _EACH : (at + 1) * _EACH]
+            used = tuple(own[-len(_USES) :])
+            for place, form in enumerate(_FORMS):
+                *fit, size = own[place * (_FITS + 1) : (place + 1) * (_FITS + 1)]
+                if FormFit(*fit).misfit <= _LARGEST_MISFIT:
+                    yield DivergenceReading(form, distance, positive, FormFit(*fit), size, used)
 
 
 def measure_forms(
@@ -318,11 +274,8 @@ def measure_forms(
     if value is None or rate is None or chain[-1] not in gradients:
         return None
     deviation, gradient, rate = _flat(value), _flat(gradients[chain[-1]]), _flat(rate)
-    numbers = [
-        _fit(gradient, deviation * rate, rate / deviation),
-        _mean_factor(means, gradients, takers),
-        _size(deviation),
-    ]
+    fit = _fit(gradient, deviation * rate, rate / deviation)
+    numbers = [fit, _mean_factor(means, gradients, takers), _root_mean_square(deviation)]
     tensors: list[tuple[int, bool]] = []
     for distance, edge in enumerate(chain):
         tensor, rate = value_of(edge, takers), slope(chain[distance:])
@@ -330,8 +283,9 @@ def measure_forms(
             tensor, rate = _flat(tensor), _flat(rate)
             for form, parts in _FORMS.items():
                 first, second = parts(tensor)
-                numbers += [_fit(gradient, first * rate, second * rate), _size(_DEVIATIONS[form](tensor))]
-            numbers.append(_distances(deviation, tensor))
+                numbers += [_fit(gradient, first * rate, second * rate), _root_mean_square(_DEVIATIONS[form](tensor))]
+            used = [_USES[name](tensor) for name in DEVIATION_FORMS]
+            numbers.append(torch.stack([(deviation - each).norm() / each.norm() for each in used]))
             tensors.append((distance, op_name(edge[0]) in _POSITIVE))
     return Forms(torch.cat([each.to(gradient) for each in numbers]), tuple(tensors))
 
@@ -358,13 +312,8 @@ def _mean_factor(means: list[Edge], gradients: dict[Edge, torch.Tensor], takers:
     return torch.where(exact, factor, math.nan).reshape(1)
 
 
-def _distances(deviation: torch.Tensor, tensor: torch.Tensor) -> torch.Tensor:
-    found = [_USES[name](tensor) for name in DEVIATION_FORMS]
-    return torch.stack([(deviation - each).norm() / each.norm() for each in found])
-
-
-def _size(deviation: torch.Tensor) -> torch.Tensor:
-    return deviation.square().mean().sqrt().reshape(1)
+def _root_mean_square(tensor: torch.Tensor) -> torch.Tensor:
+    return tensor.square().mean().sqrt().reshape(1)
 
 
 def _flat(tensor: torch.Tensor) -> torch.Tensor:
@@ -383,13 +332,23 @@ class Latents:
         self.watch = watch
 
     def look(self, consumers: Consumers, names: dict[int, str]) -> None:
-        for deviation, mean_node in _reparameterised(consumers):
-            mean = _squared(mean_node, consumers)
-            if mean is not None and mean.shape == deviation.shape and mean.dim() == 2:
-                source = feeding_layer(mean_node, names) or ""
-                tell = functools.partial(self._tell, source, mean.shape[1], self.watch.step)
-                self.watch.transfer.send(_measure(mean, deviation), tell)
-                return
+        for noisy in consumers:
+            factors = _operands(noisy) if op_name(noisy) == "Mul" else []
+            sums = [each for each in consumers[noisy] if op_name(each) == "Add"] if len(factors) == 1 else []
+            if not sums:
+                continue
+            # The result of exp(); of another function (softplus), what was squared for the KL term.
+            is_exp = op_name(factors[0]) == "Exp"
+            deviation = saved(factors[0], "_saved_result") if is_exp else _squared(factors[0], consumers)
+            if not is_a(deviation, torch.Tensor):
+                continue
+            for mean_node in [other for each in sums for other in _operands(each) if other is not noisy]:
+                mean = _squared(mean_node, consumers)
+                if mean is not None and mean.shape == deviation.shape and mean.dim() == 2:
+                    source = feeding_layer(mean_node, names) or ""
+                    tell = functools.partial(self._tell, source, mean.shape[1], self.watch.step)
+                    self.watch.transfer.send(_measure(mean, deviation), tell)
+                    return
 
     def _tell(self, source: str, size: int, step: int, found: Any) -> None:
         self.watch.emit(LatentLook(source, size, float(found[0]), float(found[1]), step))
@@ -400,25 +359,6 @@ def _measure(mean: torch.Tensor, deviation: torch.Tensor) -> torch.Tensor:
     mean, deviation = mean.float(), deviation.float().clamp_min(1e-20)
     divergence = 0.5 * (mean.square() + deviation.square() - 1 - 2 * deviation.log()).sum(1).mean()
     return torch.stack((divergence, (mean - mean.mean(0)).square().mean().sqrt()))
-
-
-def _reparameterised(consumers: Consumers) -> Iterator[tuple[torch.Tensor, Any]]:
-    """(the deviation, the node that made the mean) of every mean + noise * deviation."""
-    for noisy in consumers:
-        made = _operands(noisy) if op_name(noisy) == "Mul" else []
-        sums = [each for each in consumers[noisy] if op_name(each) == "Add"] if len(made) == 1 else []
-        deviation = _deviation(made[0], consumers) if sums else None
-        if deviation is not None:
-            means = [other for each in sums for other in _operands(each) if other is not noisy]
-            yield from ((deviation, mean) for mean in means)
-
-
-def _deviation(node: Any, consumers: Consumers) -> torch.Tensor | None:
-    """The result of exp(); of another function (softplus), what was squared for the KL term."""
-    if op_name(node) == "Exp":
-        result = saved(node, "_saved_result")
-        return result if is_a(result, torch.Tensor) else None
-    return _squared(node, consumers)
 
 
 def _squared(mean_node: Any, consumers: Consumers) -> torch.Tensor | None:
