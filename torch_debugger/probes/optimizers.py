@@ -5,7 +5,6 @@ from __future__ import annotations
 import cmath
 import functools
 import gc
-import inspect
 import math
 import weakref
 from collections.abc import Callable, Sequence
@@ -23,7 +22,7 @@ from torch.utils.hooks import RemovableHandle
 from torch_debugger.probes.model.root_modules import RootModules, UnregisteredModules
 from torch_debugger.probes.nonfinite import NonFiniteHunt
 from torch_debugger.probes.optimizers_known import KnownOptimizers, TrackedOptimizer
-from torch_debugger.probes.probe import Patches, Probe
+from torch_debugger.probes.probe import Patches, Probe, around_init
 from torch_debugger.probes.schedule import DEEP
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import OptimizerFact, Place, Table, TensorRows
@@ -33,7 +32,6 @@ from torch_debugger.source.statements import assignment_before, statement_at
 from torch_debugger.source.variables import name_of
 from torch_debugger.stats.dispatch_modes import item_of, no_grad, own_part, shards_expected
 from torch_debugger.stats.summary import norms, sampled
-from torch_debugger.system.tracebacks import hidden_in_tracebacks
 
 _NUMBERS = ("lr", "initial_lr", "momentum", "weight_decay", "eps", "alpha", "rho", "max_iter")
 _SCHEDULED = frozenset({"lr", "initial_lr"})  # what a schedule sets: the second is the rate it starts from
@@ -59,7 +57,7 @@ class Optimizers(Probe):
         self._searched = False
 
     def install(self, patches: Patches) -> None:
-        patches.replace(Optimizer, "__init__", self._around_init)
+        patches.replace(Optimizer, "__init__", around_init(self.watch, self.name, self._made))
         self._handles = [
             register_optimizer_step_pre_hook(self._before_step),
             register_optimizer_step_post_hook(self._after_step),
@@ -72,16 +70,6 @@ class Optimizers(Probe):
         self.known.clear()
 
     # Made
-
-    def _around_init(self, original: Any) -> Any:
-        def __init__(optimizer: Optimizer, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
-            with hidden_in_tracebacks:
-                original(optimizer, *arguments, **keywords)
-            self.watch.probe("optimizers", self._made, optimizer)
-
-        __init__.__wrapped__ = original  # type: ignore[attr-defined]
-        __init__.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
-        return __init__
 
     def _made(self, optimizer: Optimizer) -> None:
         self._meet(optimizer, place_of(user_frame(2)))
@@ -106,7 +94,8 @@ class Optimizers(Probe):
         key = id(optimizer)
 
         def gone(reference: object) -> None:
-            self.watch.guard.contain("optimizers", self._gone, key)
+            self.watch.guard.contain("optimizers", self.known.forget, key)
+            self.watch.guard.contain("optimizers", self.watch.clock.gone, key)
 
         source = statement_at(place) if place else ""
         held = TrackedOptimizer("", weakref.ref(optimizer, gone), place or Place(), source)
@@ -114,10 +103,6 @@ class Optimizers(Probe):
         self.watch.clock.made(key)
         self.looks.several = len(self.held) > 1
         return held
-
-    def _gone(self, key: int) -> None:
-        self.known.forget(key)
-        self.watch.clock.gone(key)
 
     # Stepping
 
@@ -147,29 +132,21 @@ class Optimizers(Probe):
         held.steps += 1
         self.known.has_stepped(id(optimizer), held)
         held.backwards = self.watch.clock.backwards
-        self._tell_what_it_holds(held, optimizer)
-        self._take_rates(held, optimizer)
+        # What it holds, at its first step and whenever that changes, on steps that are not looked at as well: 0.2 us.
+        count = sum([len(group["params"]) for group in optimizer.param_groups])
+        if not held.told or held.told[0] != count:
+            self._tell(held, optimizer)
+        prefix = f"lr/{held.name}" if self.looks.several else "lr"
+        for number, group in enumerate(optimizer.param_groups):
+            rate = group.get("lr")
+            if isinstance(rate, (int, float)):
+                self.watch.scalars[f"{prefix}/{number}"] = float(rate)
         if held.before:
             self.looks.after_update(held, optimizer)
         held.carry.restart()
         if self.watch.clock.stepped(id(optimizer)):
             self.watch.end_step()
         return True
-
-    def _tell_what_it_holds(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
-        """At its first step and whenever that changes, on steps that are not looked at as well: 0.2 us."""
-        count = sum([len(group["params"]) for group in optimizer.param_groups])
-        if not held.told or held.told[0] != count:
-            parameters = [p for group in optimizer.param_groups for p in group["params"]]
-            self.known.holds(held, [id(p) for p in parameters])
-            self._tell(held, optimizer, parameters)
-
-    def _take_rates(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
-        prefix = f"lr/{held.name}" if self.looks.several else "lr"
-        for number, group in enumerate(optimizer.param_groups):
-            rate = group.get("lr")
-            if isinstance(rate, (int, float)):
-                self.watch.scalars[f"{prefix}/{number}"] = float(rate)
 
     def look_before_backward(self, place: Place) -> None:
         """Are gradients left over from before the last step? Asked at every backward of a watched step."""
@@ -193,9 +170,7 @@ class Optimizers(Probe):
 
     def _look(self, optimizer: Optimizer) -> None:
         held = self._meet(optimizer)
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        self.known.holds(held, [id(p) for p in parameters])
-        self._tell(held, optimizer, parameters)
+        parameters = self._tell(held, optimizer)
         if self.watch.depth == DEEP:
             for listen in self.before_update:
                 self.watch.hear(self.name, listen, held, optimizer)
@@ -205,19 +180,23 @@ class Optimizers(Probe):
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
         ready = [p for p in ready if own_part(p).numel()] if shards_expected() else ready
         if ready:
-            held.sentinel = _sentinel(ready)
+            # The first, which most models use first; else a smaller one near it, to be summed in no time.
+            held.sentinel = ready[0] if ready[0].numel() <= 20_000 else min(ready[:8], key=torch.numel)
             self.looks.before_update(held, ready, self._backward)
             held.looked = held.steps
 
-    def _tell(self, held: TrackedOptimizer, optimizer: Optimizer, parameters: list[torch.Tensor]) -> None:
+    def _tell(self, held: TrackedOptimizer, optimizer: Optimizer) -> list[torch.Tensor]:
+        """Where something is new; its parameters in any case."""
+        parameters = [p for group in optimizer.param_groups for p in group["params"]]
+        self.known.holds(held, [id(p) for p in parameters])
         if not held.name:
             self._name(held, optimizer, user_frame(2))
         groups = tuple(group_numbers(group) for group in optimizer.param_groups)
         fixed = tuple({k: v for k, v in group.items() if k not in _SCHEDULED} for group in groups)
         told = (len(parameters), str(fixed))
-        sizes = tuple(len(group["params"]) for group in optimizer.param_groups)
         if held.told != told:  # the learning rate has curves of its own; a schedule tells nothing new
             held.told = told
+            sizes = tuple(len(group["params"]) for group in optimizer.param_groups)
             self.watch.emit(
                 OptimizerFact(
                     held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
@@ -225,6 +204,7 @@ class Optimizers(Probe):
                     filling_of_argument(held.place),
                 )
             )  # fmt: skip
+        return parameters
 
     def _name(self, held: TrackedOptimizer, optimizer: Optimizer, frame: FrameType | None) -> None:
         found = name_of(optimizer, frame) if frame is not None else None
@@ -232,11 +212,6 @@ class Optimizers(Probe):
         maker = assignment_before(place_of(frame), found) if found and not held.place else None
         if maker is not None and type(optimizer).__name__ in statement_at(maker):
             held.place, held.source = maker, statement_at(maker)
-
-
-def _sentinel(ready: list[torch.Tensor]) -> torch.Tensor:
-    """The first, which most models use first; else a smaller one near it, to be summed in no time."""
-    return ready[0] if ready[0].numel() <= 20_000 else min(ready[:8], key=torch.numel)
 
 
 def group_numbers(group: dict[str, Any]) -> dict[str, float]:
@@ -287,15 +262,7 @@ class ParameterLook:
             both[: len(ready)] /= scale
         table, elements = self._heading(held, ready)
         step = self.watch.step
-        deliver = functools.partial(
-            self._deliver,
-            optimizer=held.name,
-            table=table,
-            elements=elements,
-            ready=ready,
-            backward=backward,
-            step=step,
-        )
+        deliver = functools.partial(self._deliver, held.name, table, elements, ready, backward, step)
         if self.hunt.policy.waits:
             deliver(both.cpu().float().numpy())
         else:
@@ -334,13 +301,13 @@ class ParameterLook:
 
     def _deliver(
         self,
-        found: Any,
         optimizer: str,
         table: Table,
         elements: Any,
         ready: list[torch.Tensor],
         backward: Place,
         step: int,
+        found: Any,
     ) -> None:
         count = len(table.names)
         gradient, weight = found[:count], found[count:]
@@ -380,13 +347,13 @@ class ParameterLook:
 
 
 def _not_finite(names: Sequence[str], norms: Any, tensors: Sequence[torch.Tensor | None]) -> tuple[str, ...]:
+    """By their elements, where that makes no host wait: a norm adds up squares, which overflow at 1e19."""
+
+    def is_finite(tensor: torch.Tensor | None) -> bool:
+        return tensor is not None and tensor.device.type == "cpu" and bool(isfinite(tensor).all())
+
     found = zip(names, norms, tensors, strict=True)
-    return tuple(name for name, norm, tensor in found if not math.isfinite(norm) and not _is_finite(tensor))
-
-
-def _is_finite(tensor: torch.Tensor | None) -> bool:
-    """By its elements, where that makes no host wait: a norm adds up squares, which overflow at 1e19."""
-    return tensor is not None and tensor.device.type == "cpu" and bool(isfinite(tensor).all())
+    return tuple(name for name, norm, tensor in found if not math.isfinite(norm) and not is_finite(tensor))
 
 
 # How an optimizer of torch goes through its parameters: all in one kernel, in lists, or one by one.
@@ -396,25 +363,15 @@ FUSED, IN_LISTS, ONE_BY_ONE = "fused", "in lists", "one by one"
 def update_form(optimizer: Optimizer) -> str:
     """Empty where there is no choice: an optimizer of the user's own, gradients that no such kernel takes."""
     home = type(optimizer).__module__
-    if not home.startswith("torch.optim.") or "fused" not in optimizer.defaults:
-        return ""
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-    if not parameters or not all(_fits(parameter) for parameter in parameters):
+    if not home.startswith("torch.optim.") or "fused" not in optimizer.defaults or not parameters:
         return ""
-    forms = {_form(group, parameters[0].is_cuda) for group in optimizer.param_groups}
+    if not all(p.is_floating_point() and (p.grad is None or p.grad.layout is torch.strided) for p in parameters):
+        return ""
+    forms = set()
+    for group in optimizer.param_groups:
+        # Left to torch, it takes lists on CUDA and a loop on the CPU.
+        in_lists = parameters[0].is_cuda if group.get("foreach") is None else group["foreach"]
+        form = FUSED if group.get("fused") else IN_LISTS if in_lists else ONE_BY_ONE
+        forms.add("" if group.get("differentiable") else form)
     return forms.pop() if len(forms) == 1 else ""
-
-
-def _fits(parameter: torch.Tensor) -> bool:
-    gradient = parameter.grad
-    return parameter.is_floating_point() and (gradient is None or gradient.layout is torch.strided)
-
-
-def _form(group: dict[str, object], on_cuda: bool) -> str:
-    if group.get("differentiable"):
-        return ""
-    if group.get("fused"):
-        return FUSED
-    # Left to torch, it takes lists on CUDA and a loop on the CPU.
-    in_lists = on_cuda if group.get("foreach") is None else group["foreach"]
-    return IN_LISTS if in_lists else ONE_BY_ONE

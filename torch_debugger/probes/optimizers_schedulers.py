@@ -7,7 +7,6 @@ calls are found in the source.
 
 from __future__ import annotations
 
-import inspect
 import math
 import weakref
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from torch.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.optimizers_known import TrackedOptimizer
-from torch_debugger.probes.probe import Patches, Probe
+from torch_debugger.probes.probe import Patches, Probe, around_init
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import Place, SchedulerFact, SchedulerLook
 from torch_debugger.source.calls import calls_of
@@ -26,7 +25,6 @@ from torch_debugger.source.frames import place_of, user_frame
 from torch_debugger.source.objects import is_a
 from torch_debugger.source.statements import statement_at
 from torch_debugger.source.variables import name_of
-from torch_debugger.system.tracebacks import hidden_in_tracebacks
 
 _NUMBERS = ("step_size", "gamma", "T_max", "total_steps", "total_iters", "T_0", "eta_min", "factor", "patience")
 _NO_SCHEDULERS = {"", "self", "env", "envs", "scaler", "prof", "profiler", "p", "accelerator"}
@@ -60,7 +58,7 @@ class Schedulers(Probe):
 
     def install(self, patches: Patches) -> None:
         for kind in (LRScheduler, ReduceLROnPlateau):
-            patches.replace(kind, "__init__", self._around_init)
+            patches.replace(kind, "__init__", around_init(self.watch, self.name, self._meet))
 
     def end_step(self) -> None:
         step = self.watch.step
@@ -71,16 +69,6 @@ class Schedulers(Probe):
     def remove(self) -> None:
         self._tell_all(last=True)
         self._known = []
-
-    def _around_init(self, original: Any) -> Any:
-        def __init__(scheduler: Any, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
-            with hidden_in_tracebacks:
-                original(scheduler, *arguments, **keywords)
-            self.watch.probe(self.name, self._meet, scheduler)
-
-        __init__.__wrapped__ = original  # type: ignore[attr-defined]
-        __init__.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
-        return __init__
 
     def _meet(self, scheduler: Any) -> None:
         if len(self._known) >= self.LIMIT:

@@ -54,11 +54,6 @@ class Used:
         sample = sampled(gradient).clone() if gradient.device.type == "cpu" else None
         return cls(_storage(gradient), gradient._version, sample)
 
-    def is_still(self, gradient: torch.Tensor) -> bool:
-        if self.version != gradient._version or self.storage != _storage(gradient):
-            return False
-        return self.sample is None or torch.equal(self.sample, sampled(gradient))
-
 
 def _storage(tensor: torch.Tensor) -> StorageWeakRef:
     return StorageWeakRef(tensor.untyped_storage())  # type: ignore[no-untyped-call]
@@ -130,18 +125,18 @@ class Cycles(Probe):
 
     def _clear(self, owner: Optimizer | nn.Module) -> None:
         frame = user_frame(2)
-        concerned = [owner] if isinstance(owner, Optimizer) else self._holders(owner)
+        if isinstance(owner, Optimizer):
+            concerned = [owner]
+            held = self.optimizers.held.get(id(owner))
+            if held is not None and not held.steps:
+                self._idle.see_clearing(id(owner), name_of(owner, frame) or "")
+        else:
+            own = {id(parameter) for parameter in owner.parameters()}
+            live = [optimizer for _, optimizer in self.optimizers.live()]
+            concerned = [each for each in live if any(id(p) in own for p in _parameters(each))]
         for optimizer in concerned:
-            held = self.optimizers.held.get(id(optimizer))
-            if held is not None and not held.steps and optimizer is owner:
-                self._idle.see_clearing(id(optimizer), name_of(optimizer, frame) or "")
             if self._cycle(optimizer).backwards and any(p.grad is not None for p in _parameters(optimizer)):
                 self._cycle(optimizer).cleared = place_of(frame)
-
-    def _holders(self, module: nn.Module) -> list[Optimizer]:
-        own = {id(parameter) for parameter in module.parameters()}
-        live = [optimizer for _, optimizer in self.optimizers.live()]
-        return [each for each in live if any(id(p) in own for p in _parameters(each))]
 
     def _after_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
         if torch.compiler.is_compiling():
@@ -159,14 +154,11 @@ class Cycles(Probe):
         cycle = self._cycles.get(id(optimizer))
         begins = cycle is not None and cycle.unspent and any(p.grad is not None for p in _parameters(optimizer))
         if begins or (held is not None and (not held.steps or lost)):
-            self._look_closer(optimizer)
-
-    def _look_closer(self, optimizer: Optimizer) -> None:
-        """A new stage begins, a parameter that had gradients has none, or one that had none has some."""
-        cycle = self._cycle(optimizer)
-        if cycle.closer_looks < self.CLOSER_LOOKS:
-            cycle.closer_looks += 1
-            self.watch.governor.insist(4)
+            # A new stage begins, a parameter that had gradients has none, or one that had none has some.
+            cycle = self._cycle(optimizer)
+            if cycle.closer_looks < self.CLOSER_LOOKS:
+                cycle.closer_looks += 1
+                self.watch.governor.insist(4)
 
     def _stepped(self, optimizer: Optimizer) -> None:
         held = self.optimizers.held.get(id(optimizer))
@@ -217,7 +209,11 @@ def _state(parameters: list[torch.Tensor], used: Used | None) -> tuple[str, Used
         if gradient is not None and gradient_state(parameter) in ("nonzero", "notfinite"):
             if gradient.layout is not torch.strided:
                 return "nonzero", None
-            return ("stale" if used is not None and used.is_still(gradient) else "nonzero"), Used.now(gradient)
+            now = Used.now(gradient)
+            same = used is not None and used.version == now.version and used.storage == now.storage
+            if used is not None and same and used.sample is not None and now.sample is not None:
+                same = torch.equal(used.sample, now.sample)
+            return "stale" if same else "nonzero", now
     return ("zero" if any(p.grad is not None for p in parameters) else "none"), None
 
 
@@ -258,18 +254,22 @@ class Idleness:
         self.watch.transfer.poll()  # which the end of a step does, where there are steps
         self._ask_whether_reached(suspect)
         if suspect.backwards in self.TELL_AT and suspect.reached and not self.watch.clock.skipped:
-            self.watch.transfer.send(_moved(suspect), functools.partial(self._tell_moved, suspect, place))
+
+            def tell(moved: Numbers) -> None:
+                if not suspect.stepped:
+                    suspect.told = not moved.any()
+                    self._tell(suspect, place, stepped=not suspect.told)
+
+            self.watch.transfer.send(_moved(suspect), tell)
 
     def _ask_whether_reached(self, suspect: Suspect) -> None:
+        def note(flags: Numbers) -> None:
+            suspect.reached = suspect.reached or bool(flags.any())
+
         gradients = [p.grad for reference, _ in suspect.samples if (p := reference()) is not None]
         flags = [gradient.any() for gradient in gradients if gradient is not None]
         if flags and not suspect.reached:
-            self.watch.transfer.send(torch.stack(flags), functools.partial(_note_reached, suspect))
-
-    def _tell_moved(self, suspect: Suspect, place: Place, moved: Numbers) -> None:
-        if not suspect.stepped:
-            suspect.told = not moved.any()
-            self._tell(suspect, place, stepped=not suspect.told)
+            self.watch.transfer.send(torch.stack(flags), note)
 
     def see_step(self, key: int) -> None:
         suspect = self.suspects.pop(key, None)
@@ -280,7 +280,9 @@ class Idleness:
 
     def _tell(self, suspect: Suspect, backward: Place, stepped: bool) -> None:
         held = suspect.held
-        name = held.name or suspect.name
+        name, file = held.name or suspect.name, backward.file
+        lines = [place.line for owner, place in calls_of(file, "step") if owner == name]
+        line = lines[0] if len(lines) == 1 else None
         self.watch.emit(
             IdleOptimizer(
                 name or "optimizer",
@@ -289,19 +291,13 @@ class Idleness:
                 suspect.backwards,
                 suspect.zero_grads,
                 backward,
-                uncalled(backward.file, "step", name),
+                uncalled(file, "step", name),
                 stepped,
                 self.watch.step,
-                _condition(backward.file, name),
+                (condition_around(file, line) if file and line else None) or Place(),
                 written_as(backward, name),
             )
         )
-
-
-def _condition(file: str | None, name: str) -> Place:
-    calls = [place for owner, place in calls_of(file, "step") if owner == name]
-    line = calls[0].line if len(calls) == 1 else None
-    return (condition_around(file, line) if file and line else None) or Place()
 
 
 @no_grad()
@@ -309,10 +305,6 @@ def _samples(optimizer: Optimizer, count: int) -> list[tuple[weakref.ref[torch.T
     trained = [p for group in optimizer.param_groups for p in group["params"] if p.requires_grad]
     smallest = sorted(trained, key=torch.numel)[:count]
     return [(weakref.ref(p), sampled(p).clone()) for p in smallest]
-
-
-def _note_reached(suspect: Suspect, flags: Numbers) -> None:
-    suspect.reached = suspect.reached or bool(flags.any())
 
 
 @no_grad()
@@ -331,18 +323,14 @@ def unspent_loss(frame: FrameType | None, parameters: list[torch.Tensor]) -> str
     """The variable of a frame, one number with a graph, that leads to these parameters; "" if none does."""
     own = {id(parameter) for parameter in parameters}
     for name, value in locals_of(frame).items() if frame is not None else ():
-        if is_a(value, torch.Tensor) and value.numel() == 1 and _leads_to(value.grad_fn, own):
-            return name
+        if not is_a(value, torch.Tensor) or value.numel() != 1:
+            continue
+        waiting, seen = deque([value.grad_fn] if value.grad_fn is not None else []), {value.grad_fn}
+        while waiting and len(seen) < _NODES:
+            node = waiting.popleft()
+            if id(getattr(node, "variable", None)) in own:
+                return name
+            new = {operand for operand, _ in node.next_functions if operand is not None} - seen
+            seen |= new
+            waiting += new
     return ""
-
-
-def _leads_to(root: Any, own: set[int]) -> bool:
-    waiting, seen = deque([root] if root is not None else []), {root}
-    while waiting and len(seen) < _NODES:
-        node = waiting.popleft()
-        if id(getattr(node, "variable", None)) in own:
-            return True
-        new = {operand for operand, _ in node.next_functions if operand is not None} - seen
-        seen |= new
-        waiting += new
-    return False

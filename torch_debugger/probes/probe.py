@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 import os
 import threading
@@ -17,6 +18,7 @@ from torch_debugger.stats.dispatch_modes import is_of_parts, unseen
 from torch_debugger.stats.resources import of_this_thread
 from torch_debugger.system.clocks import time
 from torch_debugger.system.signals import is_raised_in_python, is_the_scripts, looking
+from torch_debugger.system.tracebacks import hidden_in_tracebacks
 
 if TYPE_CHECKING:
     from torch_debugger.probes.watch import Watch
@@ -79,6 +81,22 @@ class Patches:
             else:
                 setattr(owner, name, own)
         self._undo.clear()
+
+
+def around_init(watch: Watch, name: str, met: Callable[[Any], None]) -> Callable[[Any], Any]:
+    """For `Patches.replace`: the __init__ of a class of torch's, and the probe meets what it has made."""
+
+    def around(original: Any) -> Any:
+        def __init__(made: Any, *arguments: Any, **keywords: Any) -> None:  # noqa: N807
+            with hidden_in_tracebacks:
+                original(made, *arguments, **keywords)
+            watch.probe(name, met, made)
+
+        __init__.__wrapped__ = original  # type: ignore[attr-defined]
+        __init__.__signature__ = inspect.signature(original)  # type: ignore[attr-defined]
+        return __init__
+
+    return around
 
 
 # Every probe runs through here: timed, unseen by the user's modes, and taken off when it fails.
@@ -160,7 +178,8 @@ class Guard:
         """A tensor of a kind that refuses what is asked of all (nested, fake, in vmap) costs one look."""
         if not isinstance(error, (RuntimeError, NotImplementedError)) or is_of_a_dead_device(error):
             return False
-        if is_raised_in_python(error) and not _is_torchs(error):
+        files = [frame.f_code.co_filename for frame, _ in traceback.walk_tb(error.__traceback__)]
+        if is_raised_in_python(error) and not (files and files[-1].startswith(_TORCH)):
             return False
         self._left_out[probe] += 1
         return self._left_out[probe] < _MOST_LEFT_OUT
@@ -205,11 +224,6 @@ class _Mark(NamedTuple):
         passed_s = self.time_s - before.time_s
         share = (self.spent_s - before.spent_s) / passed_s if passed_s else 0.0
         return share * (self.queued_s - before.queued_s)
-
-
-def _is_torchs(error: BaseException) -> bool:
-    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
-    return bool(frames) and frames[-1].f_code.co_filename.startswith(_TORCH)
 
 
 # Which probes hear that a step begins or ends.
