@@ -11,7 +11,7 @@ import statistics
 from collections import deque
 from collections.abc import MutableMapping
 from dataclasses import dataclass, field
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch.utils.data._utils.worker import _IterableDatasetStopIteration
@@ -121,17 +121,17 @@ class BatchClocks(Probe):
             known.began = known.last
 
     def _came(self, iterator: Any, found: Any, start: float) -> None:
+        """A batch came out of the queue."""
         task, data = found
         known = self._passes.get(iterator)
         if known is None or known.loader is None or type(task) is not int:
             return
         asked_for = iterator._task_info.get(task)
-        sent = known.sent.pop(task, None)
-        if asked_for is None or sent is None or isinstance(data, _IterableDatasetStopIteration):
+        asked = known.sent.pop(task, None)
+        if asked_for is None or asked is None or isinstance(data, _IterableDatasetStopIteration):
             return
-        now = time.monotonic()
-        worker = asked_for[0]
-        arrival = Arrival(task, worker, sent[0], sent[1], now - start, now)
+        now, worker, (sent, indices) = time.monotonic(), asked_for[0], asked
+        waited_s = now - start  # at the queue
         known.last = now
         own = known.loader.workers.get(worker)
         if own is None:
@@ -139,41 +139,28 @@ class BatchClocks(Probe):
         own.batches += 1
         known.delivered[worker] = known.delivered.get(worker, 0) + 1
         if task >= iterator._num_workers:
-            self._note_time(known, own, arrival)
-        self._note_wait(iterator, known, arrival)
-
-    def _note_time(self, known: PassClock, own: WorkerClock, arrival: Arrival) -> None:
-        exact = arrival.waited_s >= _BLOCKED_S
-        before, is_known = known.came.get(arrival.worker, (0.0, False))
-        known.came[arrival.worker] = (arrival.now, exact)
-        # Where the batch before lay ready for a while, this one was begun nobody knows when.
-        if is_known or arrival.sent >= before:
-            own.took.append((arrival.now - max(arrival.sent, before), exact))
-        assert known.loader is not None
-        known.loader.at_most.append(arrival.now - arrival.sent)
-
-    def _note_wait(self, iterator: Any, known: PassClock, arrival: Arrival) -> None:
-        """While the next batch in order is missing, others come and are put aside."""
-        assert known.loader is not None
-        wanted = iterator._rcvd_idx if known.loader.in_order else arrival.task
+            exact = waited_s >= _BLOCKED_S
+            before, is_known = known.came.get(worker, (0.0, False))
+            known.came[worker] = (now, exact)
+            # Where the batch before lay ready for a while, this one was begun nobody knows when.
+            if is_known or sent >= before:
+                own.took.append((now - max(sent, before), exact))
+            known.loader.at_most.append(now - sent)
+        # While the next batch in order is missing, others come and are put aside.
+        wanted = iterator._rcvd_idx if known.loader.in_order else task
         if wanted < iterator._num_workers:
             return  # a pass begins
-        waited_s = known.waits.pop(wanted, 0.0) + arrival.waited_s
-        if arrival.task != wanted:
+        waited_s += known.waits.pop(wanted, 0.0)
+        if task != wanted:
             known.waits[wanted] = waited_s
             return
-        known.loader.workers[arrival.worker].waited_s += waited_s
-        if waited_s >= Stalls.LEAST_S:
-            self._stalled(iterator, known, arrival, waited_s)
-
-    def _stalled(self, iterator: Any, known: PassClock, arrival: Arrival, waited_s: float) -> None:
-        assert known.loader is not None
-        took = known.loader.times()
+        own.waited_s += waited_s
+        took = known.loader.times() if waited_s >= Stalls.LEAST_S else []
         if self._stalls.is_one(waited_s, took):
-            sample = self._boards.slow_sample(iterator, arrival.worker, arrival.task, arrival.sent)
+            sample = self._boards.slow_sample(iterator, worker, task, sent)
             elapsed_s = known.loader.elapsed_s + known.last - known.began
-            batch = Batch(known.loader.number, arrival.task, known.loader.passes, arrival.worker, elapsed_s)
-            self._stalls.tell(batch, waited_s, took, arrival.indices, sample)
+            batch = Batch(known.loader.number, task, known.loader.passes, worker, elapsed_s)
+            self._stalls.tell(batch, waited_s, took, indices, sample)
 
     # Telling
 
@@ -192,27 +179,29 @@ class BatchClocks(Probe):
                 before_s = open_s.get(known.loader.number, 0.0)
                 open_s[known.loader.number] = before_s + known.last - known.began
         for number, loader in self._of_number.items():
-            if len(loader.workers) > 1:
-                elapsed_s = loader.elapsed_s + open_s.get(number, 0.0)
-                workers = [self._told(number, *each) for each in sorted(loader.workers.items())]
-                self.watch.emit(WorkerTimes(number, self.watch.step, elapsed_s, loader.in_order, tuple(workers)))
-
-    def _told(self, loader: int, worker: int, known: WorkerClock) -> WorkerTime:
-        exact = [seconds for seconds, is_exact in known.took if is_exact]
-        chosen = sorted(exact if len(exact) >= 5 else [seconds for seconds, _ in known.took]) or [0.0]
-        quarter = len(chosen) // 4
-        place, share = self._boards.line_of(loader, worker)
-        return WorkerTime(
-            worker=worker,
-            batches=known.batches,
-            timed=len(exact),
-            making_s=statistics.median(chosen),
-            fast_s=chosen[quarter],
-            slow_s=chosen[-1 - quarter],
-            waited_s=known.waited_s,
-            place=place,
-            place_share=share,
-        )
+            if len(loader.workers) < 2:
+                continue
+            workers = []
+            for worker, clock in sorted(loader.workers.items()):
+                exact = [seconds for seconds, is_exact in clock.took if is_exact]
+                chosen = sorted(exact if len(exact) >= 5 else [seconds for seconds, _ in clock.took]) or [0.0]
+                quarter = len(chosen) // 4
+                place, share = self._boards.line_of(number, worker)
+                workers.append(
+                    WorkerTime(
+                        worker=worker,
+                        batches=clock.batches,
+                        timed=len(exact),
+                        making_s=statistics.median(chosen),
+                        fast_s=chosen[quarter],
+                        slow_s=chosen[-1 - quarter],
+                        waited_s=clock.waited_s,
+                        place=place,
+                        place_share=share,
+                    )
+                )
+            elapsed_s = loader.elapsed_s + open_s.get(number, 0.0)
+            self.watch.emit(WorkerTimes(number, self.watch.step, elapsed_s, loader.in_order, tuple(workers)))
 
 
 # What is noted of a pass over a loader with workers while its batches are asked for and come.
@@ -255,17 +244,6 @@ class PassClock:
     board: WorkerBoard | None = None
     began: float = 0.0
     last: float = 0.0
-
-
-class Arrival(NamedTuple):
-    """A batch that came out of the queue."""
-
-    task: int
-    worker: int
-    sent: float
-    indices: Any
-    waited_s: float  # at the queue
-    now: float
 
 
 # Batches that the training process makes itself: how long each takes, and at which sample it stays.

@@ -36,12 +36,6 @@ class Delivered:
     looks: int = 0
 
 
-@dataclass
-class _Waiting:
-    look: BatchLook
-    backwards: int  # seen when the batch came
-
-
 class Deliveries:
     EARLY = 160  # batches of a run that are all considered
     FIRST = 40  # of each loader, of those
@@ -54,7 +48,7 @@ class Deliveries:
         self.watch = watch
         self._of_loader: MutableMapping[Any, Delivered] = WeakKeysById()
         self._of_iterator: MutableMapping[Any, Delivered] = WeakKeysById()
-        self._waiting: dict[int, _Waiting] = {}
+        self._waiting: dict[int, tuple[BatchLook, int]] = {}  # and how many backwards had been seen when it came
         self._numbered = 0
         self._considered = 0
         self.is_early = True  # every batch is considered; later on, only those at the start of a pass
@@ -82,10 +76,18 @@ class Deliveries:
         self.is_early = self._considered < self.EARLY
         self._tell(delivered.number)
         index = iterator._num_yielded - 1
-        if self._wants(delivered, index):
+        wanted = delivered.looks < self.FIRST or index < self.OPENING or self.watch.depth == DEEP
+        if wanted and delivered.looks < self.LOOKS:
             delivered.looks += 1
-            look = self._look(delivered, index, batch)
-            self._waiting[delivered.number] = _Waiting(look, self.watch.clock.backwards)
+            looks = [
+                look_at(f"batch{name}", tensor)
+                for name, tensor in named_leaves(batch)
+                if tensor.device.type == "cpu" and tensor.layout is torch.strided and not tensor.is_complex()
+                if tensor.dim() > 0 and tensor.numel() > 0
+            ]
+            kept = tuple(looks[: self.TENSORS])
+            look = BatchLook(delivered.number, delivered.iterations, index, False, kept, self.watch.step)
+            self._waiting[delivered.number] = look, self.watch.clock.backwards
 
     def exhausted(self, iterator: Any) -> None:
         delivered = self._of_iterator.get(iterator)
@@ -96,54 +98,29 @@ class Deliveries:
         for number in tuple(self._waiting):
             self._tell(number)
 
-    def _wants(self, delivered: Delivered, index: int) -> bool:
-        if delivered.looks >= self.LOOKS:
-            return False
-        return delivered.looks < self.FIRST or index < self.OPENING or self.watch.depth == DEEP
-
-    def _look(self, delivered: Delivered, index: int, batch: Any) -> BatchLook:
-        tensors = [look_at(f"batch{name}", tensor) for name, tensor in named_leaves(batch) if _plain(tensor)]
-        kept = tuple(tensors[: self.TENSORS])
-        return BatchLook(delivered.number, delivered.iterations, index, False, kept, self.watch.step)
-
     def _tell(self, number: int) -> None:
-        waiting = self._waiting.pop(number, None)
-        if waiting is not None:
-            trained = self.watch.clock.backwards > waiting.backwards
-            look = waiting.look
+        if number in self._waiting:
+            look, backwards = self._waiting.pop(number)
+            trained = self.watch.clock.backwards > backwards
             self.watch.emit(BatchLook(look.loader, look.iteration, look.index, trained, look.tensors, look.step))
-
-
-def _plain(tensor: torch.Tensor) -> bool:
-    there = tensor.device.type == "cpu" and tensor.layout is torch.strided and not tensor.is_complex()
-    return there and tensor.dim() > 0 and tensor.numel() > 0
 
 
 @no_grad()
 def look_at(name: str, tensor: torch.Tensor) -> TensorLook:
-    dtype = str(tensor.dtype).removeprefix("torch.")
-    shape = tuple(tensor.shape)
-    if tensor.numel() == tensor.shape[0] and (tensor.dtype in _WHOLE or _is_binary(tensor.detach())):
-        labels = tensor.detach()[:DIGESTED_SAMPLES].reshape(-1).tolist()
-        lowest, highest = (int(end) for end in tensor.detach().aminmax())
+    dtype, shape, plain = str(tensor.dtype).removeprefix("torch."), tuple(tensor.shape), tensor.detach()
+    # Labels of a binary cross-entropy are numbers like any others: all of them 0 or 1.
+    if tensor.numel() == tensor.shape[0] and (tensor.dtype in _WHOLE or bool(((plain == 0) | (plain == 1)).all())):
+        labels = plain[:DIGESTED_SAMPLES].reshape(-1).tolist()
+        lowest, highest = (int(end) for end in plain.aminmax())
         return TensorLook(name, shape, dtype, (), tuple(map(int, labels)), 0.0, lowest, highest)
     rows = sampled_rows(tensor)
     std = item_of(rows.float().std(correction=0))
     digests = digest_rows(rows)
-    return TensorLook(name, shape, dtype, digests, (), std, varied=_is_varied(rows, len(set(digests))))
-
-
-def _is_binary(labels: torch.Tensor) -> bool:
-    """Labels of a binary cross-entropy are numbers like any others: all of them 0 or 1."""
-    return bool(((labels == 0) | (labels == 1)).all())
-
-
-def _is_varied(rows: torch.Tensor, different: int) -> bool:
-    """Whether the first numbers of different samples nearly all differ: no classes, counts or blanks."""
-    part = rows[:, :_COLUMNS]
-    if not rows.is_floating_point() or part.shape[1] < 4 or different < 4:
-        return False
-    return len(torch.unique(part)) >= 0.8 * different * part.shape[1]
+    # Whether the first numbers of different samples nearly all differ: no classes, counts or blanks.
+    part, different, varied = rows[:, :_COLUMNS], len(set(digests)), False
+    if rows.is_floating_point() and part.shape[1] >= 4 and different >= 4:
+        varied = len(torch.unique(part)) >= 0.8 * different * part.shape[1]
+    return TensorLook(name, shape, dtype, digests, (), std, varied=varied)
 
 
 # Batches of a moment ago, kept by reference.
@@ -162,7 +139,8 @@ class RecentBatches:
         self._kept: deque[Mapping[str, torch.Tensor]] = deque(maxlen=BATCHES)
 
     def see(self, tensors: Iterable[tuple[str, torch.Tensor]]) -> None:
-        self._kept.append({name: tensor for name, tensor in tensors if _may_be_indices(tensor)})
+        integers = [(name, tensor) for name, tensor in tensors if tensor.dtype in _INTEGERS]
+        self._kept.append({name: tensor for name, tensor in integers if tensor.device.type == "cpu"})
 
     def latest_first(self) -> list[Mapping[str, torch.Tensor]]:
         return list(reversed(self._kept))
@@ -220,7 +198,3 @@ def _held_loosely(value: Any) -> Callable[[], Any]:
         return weakref.ref(value)
     except TypeError:  # a number or a text
         return lambda: value
-
-
-def _may_be_indices(tensor: torch.Tensor) -> bool:
-    return tensor.dtype in _INTEGERS and tensor.device.type == "cpu"

@@ -68,35 +68,32 @@ class LayerInputs:
     def see(self, path: str, module: nn.Module, arguments: Any) -> None:
         if not isinstance(module, _LEARN):
             return
-        given = first_tensor(arguments)
-        if given is None or given.requires_grad or not _has_numbers(given) or not self._wants(path):
+        tensor = first_tensor(arguments)
+        if tensor is None or tensor.requires_grad or not _has_numbers(tensor):
             return
-        if in_transform():
+        looks = self._looks.get(path, 0)
+        wanted = looks < self.EACH and (path in self._looks or len(self._looks) < self.LAYERS)
+        if not wanted or in_transform():
             return
-        self._looks[path] = self._looks.get(path, 0) + 1
-        if isinstance(module, nn.Linear) and given.dim() == 2:
-            self._table = (self.watch.step, weakref.ref(given))
-        self._look(path, type(module).__name__, given)
-
-    def _wants(self, path: str) -> bool:
-        return self._looks.get(path, 0) < self.EACH and (path in self._looks or len(self._looks) < self.LAYERS)
+        self._looks[path] = looks + 1
+        if isinstance(module, nn.Linear) and tensor.dim() == 2:
+            self._table = (self.watch.step, weakref.ref(tensor))
+        self._look(path, type(module).__name__, tensor)
 
     @no_grad()
-    def _look(self, path: str, kind: str, given: torch.Tensor) -> None:
+    def _look(self, path: str, kind: str, tensor: torch.Tensor) -> None:
         root = next((root for root, _ in self.roots.alive() if root.name == path.split(".")[0]), None)
         fed = first_tensor(root.call) if root is not None and root.call is not None else None
-        digests = digest_rows(sampled_rows(fed)) if fed is not None and _on_the_host(fed) else ()
+        on_the_host = fed is not None and _has_numbers(fed) and fed.device.type == "cpu"
+        digests = digest_rows(sampled_rows(fed)) if fed is not None and on_the_host else ()
         call = model_call()
-        viewed = _viewed(given)
-        module = root.module() if root is not None else None
-        viewed_at = _view_line(module, call, given, fed) if viewed and module is not None else Place()
-        if not viewed:
-            viewed, viewed_at = self._raw.shape_before(given, call)
+        viewed, viewed_at = self._shape_before(root.module() if root is not None else None, call, tensor, fed)
+        rows = tensor[:_ROWS] if tensor.dim() == 2 else sampled_rows(tensor)  # all of it would cost too much
         look = InputLook(
             path,
             kind,
-            tuple(given.shape),
-            str(given.dtype).removeprefix("torch."),
+            tuple(tensor.shape),
+            str(tensor.dtype).removeprefix("torch."),
             viewed,
             *_NO_NUMBERS,
             digests,
@@ -105,9 +102,32 @@ class LayerInputs:
             viewed_at,
             len(list(tensors_in(root.call))) if root is not None and root.call is not None else 1,
             repeated_row(call.file) if len(set(digests)) == 1 and len(digests) > 1 else Place(),
-            _measured(given).numel(),
+            rows.numel(),
         )
-        self.watch.transfer.send(_measure(given), functools.partial(self._tell, look))
+        # [lowest, highest, mean, std, column with the largest values, its root mean square, NaN and Inf]
+        rows = rows.float()
+        rms = rows.square().mean(0).sqrt().reshape(-1)[:_COLUMNS] if tensor.dim() == 2 else None
+        column = rms.argmax() if rms is not None else torch.tensor(-1.0, device=rows.device)
+        largest = rms.amax() if rms is not None else torch.zeros((), device=rows.device)
+        wrong = rows.isfinite().logical_not().sum()
+        numbers = (rows.amin(), rows.amax(), rows.mean(), rows.std(correction=0), column, largest, wrong)
+        values = torch.stack([number.float() for number in numbers])
+        self.watch.transfer.send(values, functools.partial(self._tell, look))
+
+    def _shape_before(
+        self, module: nn.Module | None, call: Place, tensor: torch.Tensor, fed: torch.Tensor | None
+    ) -> tuple[tuple[int, ...], Place]:
+        """The shape before view(), where both have their elements in the same order, and the line of the view: inside
+        the model where the tensor came in as it was before, else above the call."""
+        base = tensor._base
+        same = base is not None and base.is_contiguous() and tensor.is_contiguous() and base.numel() == tensor.numel()
+        if base is None or not same or not base.shape:
+            return self._raw.shape_before(tensor, call)
+        if module is None:
+            return tuple(base.shape), Place()
+        names = ("view", "reshape")
+        inside = fed is not None and fed.shape == base.shape
+        return tuple(base.shape), (only_call(module, names) if inside else last_call_before(call, names)) or Place()
 
     def _tell(self, look: InputLook, numbers: Any) -> None:
         low, high, mean, std, column, rms, wrong = (float(number) for number in numbers)
@@ -119,41 +139,6 @@ def _has_numbers(tensor: torch.Tensor) -> bool:
     plain = tensor.layout is torch.strided and not tensor.is_complex() and not tensor.is_meta
     own = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__  # else it may be fake
     return plain and own and tensor.dim() > 0 and tensor.numel() > 0
-
-
-def _on_the_host(tensor: torch.Tensor) -> bool:
-    return _has_numbers(tensor) and tensor.device.type == "cpu"
-
-
-def _measure(tensor: torch.Tensor) -> torch.Tensor:
-    """[lowest, highest, mean, std, column with the largest values, its root mean square, NaN and Inf]"""
-    rows = _measured(tensor).float()
-    rms = rows.square().mean(0).sqrt().reshape(-1)[:_COLUMNS] if tensor.dim() == 2 else None
-    column = rms.argmax() if rms is not None else torch.tensor(-1.0, device=rows.device)
-    largest = rms.amax() if rms is not None else torch.zeros((), device=rows.device)
-    wrong = rows.isfinite().logical_not().sum()
-    numbers = (rows.amin(), rows.amax(), rows.mean(), rows.std(correction=0), column, largest, wrong)
-    return torch.stack([number.float() for number in numbers])
-
-
-def _measured(tensor: torch.Tensor) -> torch.Tensor:
-    """The part that stands for the whole: all of it would cost too much."""
-    return tensor[:_ROWS] if tensor.dim() == 2 else sampled_rows(tensor)
-
-
-def _viewed(tensor: torch.Tensor) -> tuple[int, ...]:
-    """The shape before view(), where both have their elements in the same order."""
-    base = tensor._base
-    same = base is not None and base.is_contiguous() and tensor.is_contiguous()
-    return tuple(base.shape) if same and base is not None and base.numel() == tensor.numel() else ()
-
-
-def _view_line(module: nn.Module, call: Place, given: torch.Tensor, fed: torch.Tensor | None) -> Place:
-    """Inside the model where the tensor came in as it was before, else above the call."""
-    base = given._base
-    inside = fed is not None and base is not None and fed.shape == base.shape
-    names = ("view", "reshape")
-    return (only_call(module, names) if inside else last_call_before(call, names)) or Place()
 
 
 def model_call() -> Place:
@@ -199,7 +184,9 @@ class RootInputs:
     def _look(self, root: str, trained: bool, given: Any) -> None:
         looks = self._looks.get((root, trained), 0)
         tensor = first_tensor(given)
-        if looks >= self.EACH or tensor is None or not _root_inputs_has_numbers(tensor):
+        if looks >= self.EACH or tensor is None or not tensor.is_floating_point() or tensor.dim() < 2:
+            return
+        if not _has_numbers(tensor):
             return
         self._looks[root, trained] = looks + 1
         rows = sampled_rows(tensor).float()
@@ -210,12 +197,6 @@ class RootInputs:
     def _tell(self, root: str, trained: bool, shape: tuple[int, ...], call: Place, step: int, numbers: Any) -> None:
         mean, std = (float(number) for number in numbers)
         self.watch.emit(RootInput(root, trained, shape, mean, std, call, step))
-
-
-def _root_inputs_has_numbers(tensor: torch.Tensor) -> bool:
-    own = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__  # else it may be fake
-    plain = tensor.is_floating_point() and tensor.layout is torch.strided and not tensor.is_meta
-    return own and plain and tensor.dim() > 1 and tensor.numel() > 0
 
 
 # Data before it was reshaped: arrays among the user's variables that hold what the model is given, number after
@@ -251,15 +232,16 @@ class RawArrays:
 def _arrays(names: list[list[tuple[str, Any]]], sample: Shape) -> list[torch.Tensor]:
     """Those whose samples have the same sizes in another order."""
     found: dict[int, torch.Tensor] = {}
-    for value in _held(names):
-        wanted = (is_a(value, torch.Tensor) or is_a(value, numpy.ndarray)) and value.ndim == len(sample) + 1
-        if wanted and id(value) not in found and len(found) < _ARRAYS and _is_large(value, sample):
-            array = torch.from_numpy(value) if is_a(value, numpy.ndarray) else value.detach()
+    for value in _values_in(names):
+        is_array = is_a(value, numpy.ndarray)
+        wanted = (is_array or is_a(value, torch.Tensor)) and value.ndim == len(sample) + 1
+        if wanted and id(value) not in found and len(found) < _ARRAYS and _is_large(value, sample, is_array):
+            array = torch.from_numpy(value) if is_array else value.detach()
             found[id(value)] = array[:_MOST_ROWS]
     return list(found.values())
 
 
-def _held(names: list[list[tuple[str, Any]]]) -> Iterator[Any]:
+def _values_in(names: list[list[tuple[str, Any]]]) -> Iterator[Any]:
     for scope in names:
         for _, value in scope:
             yield value
@@ -268,19 +250,15 @@ def _held(names: list[list[tuple[str, Any]]]) -> Iterator[Any]:
                 yield from part if type(part) is tuple and len(part) <= 8 else (part,)
 
 
-def _is_large(value: Any, sample: Shape) -> bool:
+def _is_large(value: Any, sample: Shape, is_array: bool) -> bool:
     shape = tuple(value.shape[1:])
     moved = sorted(shape) == sorted(sample) and [s for s in shape if s > 1] != [s for s in sample if s > 1]
     plain = str(value.dtype).removeprefix("torch.") in ("uint8", "int32", "int64", "float32", "float64")
-    own = is_a(value, numpy.ndarray) or (value.device.type == "cpu" and value.layout is torch.strided)
-    size = value.size if is_a(value, numpy.ndarray) else value.numel()
-    return moved and plain and own and 0 < size <= _MOST_ELEMENTS and _is_contiguous(value)
-
-
-def _is_contiguous(value: Any) -> bool:
-    if is_a(value, numpy.ndarray):
+    if not moved or not plain or not 0 < (value.size if is_array else value.numel()) <= _MOST_ELEMENTS:
+        return False
+    if is_array:
         return bool(value.flags.c_contiguous and value.flags.writeable)  # torch warns of others
-    return bool(value.is_contiguous())
+    return bool(value.device.type == "cpu" and value.layout is torch.strided and value.is_contiguous())
 
 
 def _is_misread(array: torch.Tensor, sample: torch.Tensor) -> bool:
@@ -312,15 +290,8 @@ def moved_axes(before: Shape, after: Shape) -> list[int]:
 
 
 # What a loss function compares the model with, as autograd has saved it (some steps).
-_LOSSES = (
-    "NllLoss",
-    "BinaryCrossEntropyWithLogits",
-    "BinaryCrossEntropy",
-    "MseLoss",
-    "SmoothL1Loss",
-    "HuberLoss",
-)
 _CLASSIFY = ("NllLoss", "BinaryCrossEntropyWithLogits", "BinaryCrossEntropy")
+_LOSSES = (*_CLASSIFY, "MseLoss", "SmoothL1Loss", "HuberLoss")
 _NEAR = 24  # nodes from the loss on
 _SAMPLES, _NUMBERS = 1024, 2**16
 _CLASSES = 64
@@ -348,50 +319,30 @@ class Targets:
     @no_grad()
     def _look(self, node: Any, frame: FrameType | None) -> None:
         target = saved(node, "_saved_target")
-        if not _plain(target):
+        if not is_a(target, torch.Tensor) or target.layout is not torch.strided or not 0 < target.dim() <= 2:
             return
         self._looks += 1
         op, site = op_name(node), place_of(frame)
         target = target[: max(1, min(_SAMPLES, _NUMBERS // target[0].numel()))]
-        look = TargetLook(
-            loss_name(site),
-            op,
-            tuple(target.shape),
-            str(target.dtype).removeprefix("torch."),
-            {},
-            (),
-            self.watch.step,
-            self._maker(site),
-        )
-        both = torch.cat([target.reshape(-1).float(), _same_columns(self.inputs.table(), target)])
+        if site not in self._made:
+            self._made[site] = assignment_before(site, loss_name(site)) or site
+        dtype = str(target.dtype).removeprefix("torch.")
+        look = TargetLook(loss_name(site), op, tuple(target.shape), dtype, {}, (), self.watch.step, self._made[site])
+        # 1 for each column of the table that holds the very target, sample by sample.
+        copies = torch.empty(0, device=target.device)
+        table, wanted = self.inputs.table(), target.reshape(len(target), -1)
+        comparable = table is not None and wanted.shape[1] == 1 and table.device == target.device
+        if table is not None and comparable and len(table) >= len(wanted):
+            copies = (table[: len(wanted)].to(torch.float64) == wanted.to(torch.float64)).all(0).float()
+        both = torch.cat([target.reshape(-1).float(), copies])
         self.watch.transfer.send(both, functools.partial(self._tell, look, target.numel()))
 
     def _tell(self, look: TargetLook, count: int, numbers: Numbers) -> None:
         """The targets themselves, then a flag for each column that holds them."""
-        labels = _counted(numbers[:count]) if look.op in _CLASSIFY else {}
+        labels = {}
+        if look.op in _CLASSIFY:
+            values, counts = numpy.unique(numbers[:count], return_counts=True)
+            if len(values) <= _CLASSES and (values == values.round()).all():
+                labels = {str(int(value)): int(number) for value, number in zip(values, counts, strict=True)}
         copies = tuple(int(column) for column in numpy.flatnonzero(numbers[count:])[:8])
         self.watch.emit(dataclasses.replace(look, labels=labels, copied_to=copies))
-
-    def _maker(self, site: Place) -> Place:
-        if site not in self._made:
-            self._made[site] = assignment_before(site, loss_name(site)) or site
-        return self._made[site]
-
-
-def _plain(value: Any) -> bool:
-    return is_a(value, torch.Tensor) and value.layout is torch.strided and 0 < value.dim() <= 2
-
-
-def _counted(labels: Numbers) -> dict[str, int]:
-    values, counts = numpy.unique(labels, return_counts=True)
-    if len(values) > _CLASSES or not (values == values.round()).all():
-        return {}
-    return {str(int(value)): int(count) for value, count in zip(values, counts, strict=True)}
-
-
-def _same_columns(table: torch.Tensor | None, target: torch.Tensor) -> torch.Tensor:
-    """1 for each column that holds the very target, sample by sample; empty where there is no such table."""
-    wanted = target.reshape(len(target), -1)
-    if table is None or wanted.shape[1] != 1 or len(table) < len(wanted) or table.device != target.device:
-        return torch.empty(0, device=target.device)
-    return (table[: len(wanted)].to(torch.float64) == wanted.to(torch.float64)).all(0).float()

@@ -163,8 +163,12 @@ class Loaders(Probe):
     def _see(self, iterator: Any, batch: Any) -> None:
         if _profiler_enabled():  # what the script's profiler shows is the script's
             return
-        if self.watch.depth == DEEP:
-            self._measure(batch)
+        if self.watch.depth == DEEP and self._looked_at != self.watch.step:
+            self._looked_at = self.watch.step
+            for name, tensor in batch_tensors(batch):
+                plain = tensor.layout is torch.strided and not tensor.is_complex() and not tensor.is_meta
+                if plain and not tensor.is_cuda and tensor.numel():
+                    self.watch.emit(describe_batch(name, tensor, self.watch.step))
         self.deliveries.see(iterator, batch)
 
     def remove(self) -> None:
@@ -205,19 +209,6 @@ class Loaders(Probe):
                 sampler=type(sampler).__name__, replica=replica, replicas=replicas,
             )
         )  # fmt: skip
-
-    def _measure(self, batch: Any) -> None:
-        if self._looked_at == self.watch.step:
-            return
-        self._looked_at = self.watch.step
-        for name, tensor in batch_tensors(batch):
-            if not tensor.is_cuda and _has_numbers(tensor):
-                self.watch.emit(describe_batch(name, tensor, self.watch.step))
-
-
-def _has_numbers(tensor: torch.Tensor) -> bool:
-    plain = tensor.layout is torch.strided and not tensor.is_complex() and not tensor.is_meta
-    return plain and tensor.numel() > 0
 
 
 def batch_tensors(batch: Any, limit: int = 8) -> list[tuple[str, torch.Tensor]]:

@@ -71,7 +71,8 @@ class LineClock:
         except Exception as error:
             if is_the_scripts(error):
                 raise
-            self._give_up(error)
+            sys.settrace(None)
+            self.fault = error
             return None
 
     def _goes_on(self, frame: FrameType, event: str, argument: Any) -> _Trace | None:
@@ -80,12 +81,9 @@ class LineClock:
         except Exception as error:
             if is_the_scripts(error):
                 raise
-            self._give_up(error)
+            sys.settrace(None)
+            self.fault = error
             return None
-
-    def _give_up(self, error: Exception) -> None:
-        sys.settrace(None)
-        self.fault = error
 
     def _enter(self, frame: FrameType) -> _Trace | None:
         if not is_user_file(frame.f_code.co_filename):
@@ -216,12 +214,10 @@ class LoadingTimes:
         slow = min(list(loading.waits)[-4:])[0] >= self.LEAST_S
         # Python 3.10 leaves the variables of a frame that was traced with it, and so keeps them alive.
         traceable = sys.gettrace() is None and sys.version_info >= (3, 11)
-        wanted = clock.looks < self.LOOKS and slow and traceable
-        return clock if wanted and (clock.looks < self.FIRST_LOOKS or self._affords(loading)) else None
-
-    def _affords(self, loading: _Loading) -> bool:
-        waited_s = sum(wall_s for wall_s, _ in loading.waits)
-        return loading.lines.own_s <= self.LOOK_SHARE * waited_s
+        if clock.looks >= self.LOOKS or not slow or not traceable:
+            return None
+        affordable_s = self.LOOK_SHARE * sum(wall_s for wall_s, _ in loading.waits)
+        return clock if clock.looks < self.FIRST_LOOKS or clock.own_s <= affordable_s else None
 
     def delivered(self, iterator: Any, batch: Any, waited: tuple[float, float] | None) -> None:
         """`waited` are wall and CPU seconds; None where a clock ran meanwhile."""
@@ -236,7 +232,10 @@ class LoadingTimes:
         loading.taken += 1
         if loading.began is None:
             if loading.taken > self.LEFT_OUT:
-                self._begin(loading, iterator, batch)
+                loading.began = self._clocks()
+                loading.used |= of_workers(iterator)
+                loading.used_before = _sum(loading.used)
+                loading.on_device = any(tensor.is_cuda for _, tensor in named_leaves(batch))
             return
         loading.batches += 1
         if waited is not None:
@@ -267,17 +266,13 @@ class LoadingTimes:
         loading.used |= of_workers(iterator)
         self._tell(loading, loading.began, self._clocks())
         if loading.lines.looks:
-            self._tell_lines(loading.number, loading.lines)
+            clock = loading.lines
+            told = (clock.looks, clock.seconds, costs_of(clock.lines))
+            self.watch.emit(LoadingLines(loading.number, self.watch.step, *told))
         for other in self._of_number.values():  # of validation: only its passes count
             if other.began is None and other.passes > 0:
                 nothing = _Clocks(0.0, 0.0, None)
                 self._tell(other, nothing, nothing)
-
-    def _begin(self, loading: _Loading, iterator: Any, batch: Any) -> None:
-        loading.began = self._clocks()
-        loading.used |= of_workers(iterator)
-        loading.used_before = _sum(loading.used)
-        loading.on_device = any(tensor.is_cuda for _, tensor in named_leaves(batch))
 
     def _clocks(self) -> _Clocks:
         ours_s = self.watch.governor.spent_s + self.watch.guard.spent_s
@@ -286,6 +281,9 @@ class LoadingTimes:
     def _tell(self, loading: _Loading, began: _Clocks, now: _Clocks) -> None:
         wait_s, wait_cpu_s = typical(loading.waits)
         used, before = _sum(loading.used), loading.used_before
+        stretch, first, last = 1.0, began.thread, now.thread
+        if first is not None and last is not None and last.cpu_s > first.cpu_s:
+            stretch = 1.0 + (last.queued_s - first.queued_s) / (last.cpu_s - first.cpu_s)
         self.watch.emit(
             LoadingTime(
                 loader=loading.number,
@@ -295,7 +293,7 @@ class LoadingTimes:
                 wait_s=wait_s,
                 wait_cpu_s=wait_cpu_s,
                 cpu_s=max(0.0, now.cpu_s - began.cpu_s),
-                stretch=_stretch(began.thread, now.thread),
+                stretch=stretch,
                 workers_cpu_s=used.cpu_s - before.cpu_s if loading.used else None,
                 workers_queued_s=used.queued_s - before.queued_s,
                 worker_threads=used.threads,
@@ -307,10 +305,6 @@ class LoadingTimes:
             )
         )
 
-    def _tell_lines(self, number: int, clock: LineClock) -> None:
-        lines = costs_of(clock.lines)
-        self.watch.emit(LoadingLines(number, self.watch.step, clock.looks, clock.seconds, lines))
-
 
 def typical(waits: deque[tuple[float, float]]) -> tuple[float, float]:
     """The mean of (wall, CPU) seconds without the slowest few; where workers load, waits come in bursts, and a
@@ -320,12 +314,6 @@ def typical(waits: deque[tuple[float, float]]) -> tuple[float, float]:
     if not ordered:
         return 0.0, 0.0
     return sum(wall for wall, _ in kept) / len(kept), sum(cpu for _, cpu in kept) / len(kept)
-
-
-def _stretch(began: CoreUse | None, now: CoreUse | None) -> float:
-    if began is None or now is None or now.cpu_s <= began.cpu_s:
-        return 1.0
-    return 1.0 + (now.queued_s - began.queued_s) / (now.cpu_s - began.cpu_s)
 
 
 def _sum(used: dict[int, CoreUse]) -> CoreUse:

@@ -79,7 +79,11 @@ class Seeds(Probe):
         return manual_seed
 
     def _see(self, seed: Any) -> None:
-        place = place_of(_behind_helpers(user_frame(2)))
+        frame = user_frame(2)
+        # The line that calls set_seed() or seed_everything() is the one to move.
+        while frame is not None and "seed" in frame.f_code.co_name and frame.f_back is not None:
+            frame = frame.f_back
+        place = place_of(frame)
         if place not in self._last and len(self._last) >= self.LIMIT:
             return
         if not self._listens:
@@ -113,13 +117,6 @@ class Seeds(Probe):
                 min((held.steps for held, _ in self.optimizers.live()), default=0),
             )
         )
-
-
-def _behind_helpers(frame: FrameType | None) -> FrameType | None:
-    """The line that calls set_seed() or seed_everything() is the one to move."""
-    while frame is not None and "seed" in frame.f_code.co_name and frame.f_back is not None:
-        frame = frame.f_back
-    return frame
 
 
 # Random generators that go into the workers of a loader as copies: looked for once, when it is first read.

@@ -18,7 +18,7 @@ from typing import Any
 from torch.utils import data
 
 from torch_debugger.source.dataloaders import Fetching, Line, fetching_now, file_named_in
-from torch_debugger.source.datasets import Container, containers_of
+from torch_debugger.source.datasets import containers_of
 from torch_debugger.stats.resources import own_memory
 from torch_debugger.system.clocks import time
 from torch_debugger.system.signals import OwnThread
@@ -107,13 +107,12 @@ class SampleFollower:
         sample.seconds = now - sample.since
         if seen.line is not None:
             sample.lines[seen.line] = sample.lines.get(seen.line, 0) + 1
-        return sample.seconds >= SLOW_S and self._note_slow(sample, seen)
-
-    def _note_slow(self, sample: _Sample, seen: Fetching) -> bool:
-        """Of one batch, the sample that takes longest; what a batch before took is of no interest any more."""
+        if sample.seconds < SLOW_S:
+            return False
         if not sample.file_asked:
             sample.file_asked = True
             sample.file = file_named_in(seen.frames)
+        # Of one batch, the sample that takes longest; what a batch before took is of no interest any more.
         before = self._slowest
         same = self._same_batch and before is not None and before.task == sample.task
         if before is None or not same or before.seconds <= sample.seconds:
@@ -220,44 +219,29 @@ class WorkerObserver:
             is_news = True
         if is_news or now - self._written >= _WRITE_EVERY_S:
             self._written = now
-            self._board.write(worker, self._told())
-
-    def _told(self) -> dict[str, Any]:
-        return {
-            "pid": getpid(),
-            **self._follower.told(),
-            "memory": self._memory,
-            "grown": self._grown[:_CONTAINERS_TOLD],
-        }
+            grown = self._grown[:_CONTAINERS_TOLD]
+            seen = {"pid": getpid(), **self._follower.told(), "memory": self._memory, "grown": grown}
+            self._board.write(worker, seen)
 
     def _measure(self, dataset: Any) -> None:
         began = time.thread_time()
         memory = own_memory()
         if memory is not None:
             self._memory = [self._looks, *memory]
-        self._look_for_growth(dataset)
+        with suppress(RuntimeError):  # the worker changed a dictionary meanwhile
+            found = containers_of(dataset)
+            first = self._lengths = self._lengths or {(each.owner, each.name): each.length for each in found}
+            pairs = [(now, first.get((now.owner, now.name), 0)) for now in found]
+            self._grown = [
+                [now.owner, now.name, now.kind, before, now.length, now.entry_bytes, *now.made]
+                for now, before in pairs
+                if now.length - before >= _LEAST_GROWN
+            ]
         took_s = time.thread_time() - began
         share = _EARLY_SHARE if self._looks < _EARLY_LOOKS else _LATER_SHARE
         apart_s = _APART_S if self._looks < _EARLY_LOOKS else min(_APART_S * self._looks, _MOST_APART_S)
         self._looks += 1
         self._look_at = time.monotonic() + max(apart_s, took_s / share)
-
-    def _look_for_growth(self, dataset: Any) -> None:
-        try:
-            found = containers_of(dataset)
-        except RuntimeError:  # the worker changed a dictionary meanwhile
-            return
-        first = self._lengths or {(each.owner, each.name): each.length for each in found}
-        self._lengths = first
-        self._grown = [self._growth(each) for each in found if self._has_grown(each)]
-
-    def _has_grown(self, container: Container) -> bool:
-        before = self._lengths.get((container.owner, container.name), 0)
-        return container.length - before >= _LEAST_GROWN
-
-    def _growth(self, now: Container) -> list[Any]:
-        before = self._lengths.get((now.owner, now.name), 0)
-        return [now.owner, now.name, now.kind, before, now.length, now.entry_bytes, *now.made]
 
 
 # What each worker of a loader says of itself, in memory that it shares with the training.

@@ -83,13 +83,6 @@ class BatchSamples(Probe):
         self._seen, self._targets = {}, 0
         return True
 
-    def _wants(self, root: RootModule, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> bool:
-        """The first call of a step; a larger one that follows before backward() makes that one a rehearsal."""
-        if root.name not in self._seen:
-            return len(self._seen) < self.MODELS
-        first = first_tensor((arguments, keywords)) if root.name in self._waiting else None
-        return first is not None and first.dim() > 0 and first.shape[0] > (*self._seen[root.name], 0)[0]
-
     def _send(self) -> None:
         waiting, self._waiting = self._waiting, {}
         for taken in waiting.values():
@@ -97,17 +90,22 @@ class BatchSamples(Probe):
                 self.watch.transfer.send(numbers, tell)
 
     def _see_call(self, root: RootModule, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        if not self._is_due() or in_transform() or not self._wants(root, arguments, keywords):
+        if not self._is_due() or in_transform():
             return
+        # The first call of a step; a larger one that follows before backward() makes that one a rehearsal.
+        wanted = len(self._seen) < self.MODELS
+        if root.name in self._seen:
+            first = first_tensor((arguments, keywords)) if root.name in self._waiting else None
+            wanted = first is not None and first.dim() > 0 and first.shape[0] > (*self._seen[root.name], 0)[0]
         module = root.module()
-        if module is not None and next(module.parameters(), None) is not None:
+        if wanted and module is not None and next(module.parameters(), None) is not None:
             self._see_inputs(root, module, arguments, keywords)
 
     @no_grad()
     def _see_inputs(
         self, root: RootModule, module: nn.Module, arguments: tuple[Any, ...], keywords: dict[str, Any]
     ) -> None:
-        reader = first_reader(module)
+        reader = next((part for part in module.modules() if isinstance(part, _READERS)), None)
         padding = next((part.padding_idx for part in module.modules() if isinstance(part, nn.Embedding)), None)
         given = [pair for pair in _named(module, arguments, keywords) if _is_data(pair[1])][: self.TENSORS]
         self._seen[root.name] = tuple(given[0][1].shape) if given else ()
@@ -134,19 +132,14 @@ class BatchSamples(Probe):
             return
         self._targets += 1
         ignored = int(signed(saved(node, "_saved_ignore_index"))) if op_name(node) in _CHOOSING else None
-        rows = self._as_rows(target)
-        note = note if rows is target else "flattened for the loss"
-        piece = piece_of(rows, None, target=True)
-        taken = self._take("target", ("loss", op_name(node)), rows, piece, ignored, note)
-        if taken is not None:
-            self.watch.transfer.send(*taken)
-
-    def _as_rows(self, target: torch.Tensor) -> torch.Tensor:
-        """Targets of a sequence model are flattened for the loss: back into the rows that went in."""
+        # Targets of a sequence model are flattened for the loss: back into the rows that went in.
         for shape in self._seen.values():
             if target.dim() == 1 and len(shape) == 2 and target.numel() == shape[0] * shape[1] and shape[1] > 1:
-                return target.reshape(shape)
-        return target
+                target, note = target.reshape(shape), "flattened for the loss"
+        piece = piece_of(target, None, target=True)
+        taken = self._take("target", ("loss", op_name(node)), target, piece, ignored, note)
+        if taken is not None:
+            self.watch.transfer.send(*taken)
 
     def _take(
         self,
@@ -179,7 +172,13 @@ class BatchSamples(Probe):
         if not (numpy.isfinite(low) and numpy.isfinite(high)):
             low, high = (float(values[finite].min()), float(values[finite].max())) if finite.any() else (0.0, 0.0)
         if self._bytes < self.MOST_BYTES:
-            data = _packed(_as_bytes(values, finite, low, high) if told[4] == "image" else values)
+            if told[4] == "image":
+                scale = 254.0 / (high - low) if high > low else 0.0
+                with numpy.errstate(invalid="ignore", over="ignore"):
+                    steps = numpy.clip(numpy.round((values - low) * scale), 0, 254)
+                values = numpy.where(finite, steps, 255).astype(numpy.uint8)
+            packed = zlib.compress(numpy.ascontiguousarray(values).tobytes(), 1)
+            data = base64.b64encode(packed).decode("ascii")
             self._bytes += len(data)
             bad = int(values.size - finite.sum())
             self.watch.emit(BatchSample(*told, dtype, low, high, mean, std, bad, kept, data, *rest))
@@ -229,17 +228,6 @@ def _measure(tensor: torch.Tensor) -> torch.Tensor:
     return torch.stack([low.float(), high.float(), spread.mean(), spread.std(correction=0)])
 
 
-def _as_bytes(values: Numbers, finite: Any, low: float, high: float) -> Any:
-    scale = 254.0 / (high - low) if high > low else 0.0
-    with numpy.errstate(invalid="ignore", over="ignore"):
-        steps = numpy.clip(numpy.round((values - low) * scale), 0, 254)
-    return numpy.where(finite, steps, 255).astype(numpy.uint8)
-
-
-def _packed(values: Any) -> str:
-    return base64.b64encode(zlib.compress(numpy.ascontiguousarray(values).tobytes(), 1)).decode("ascii")
-
-
 # What a tensor of a batch shows, by its shape and by the first layer that reads it, and a small piece of it.
 #
 # Everything here is computed on the tensor's own device, without asking it for a number.
@@ -262,20 +250,20 @@ class Piece:
     note: str = ""
 
 
-def first_reader(module: nn.Module) -> nn.Module | None:
-    """The first layer with weights, in the order of its definition."""
-    return next((part for part in module.modules() if isinstance(part, _READERS)), None)
-
-
 def piece_of(tensor: torch.Tensor, reader: nn.Module | None, target: bool = False) -> Piece | None:
     """None for what has no form that could be drawn."""
     whole = not tensor.is_floating_point()
     if tensor.dim() == 1:
         return Piece("values", tensor[:MOST_SAMPLES])
     if tensor.dim() == 2:
-        return _rows(tensor, whole)
+        before = shape_before(tensor) if not whole else None
+        if before is not None:
+            return Piece("image", small(before), "drawn as it was before it was flattened")
+        return Piece("tokens" if whole else "vectors", tensor[:MOST_SAMPLES, : TOKENS if whole else NUMBERS])
+    if tensor.dim() == 3 and whole and target:
+        return Piece("mask", _strided(tensor[:, None], MOST_PIXELS // 4)[:, 0])
     if tensor.dim() == 3:
-        return _three(tensor, reader, whole, target)
+        return Piece("image", small(tensor[:, None])) if whole else _picture_or_series(tensor, reader)
     if tensor.dim() == 4:
         return Piece("image", small(_channels_first(tensor, reader)))
     if tensor.dim() == 5:
@@ -284,42 +272,19 @@ def piece_of(tensor: torch.Tensor, reader: nn.Module | None, target: bool = Fals
     return None
 
 
-def _rows(tensor: torch.Tensor, whole: bool) -> Piece:
-    before = shape_before(tensor)
-    if not whole and before is not None:
-        return Piece("image", small(before), "drawn as it was before it was flattened")
-    return Piece("tokens", tensor[:MOST_SAMPLES, :TOKENS]) if whole else _vectors(tensor)
-
-
-def _vectors(tensor: torch.Tensor) -> Piece:
-    return Piece("vectors", tensor[:MOST_SAMPLES, :NUMBERS])
-
-
-def _three(tensor: torch.Tensor, reader: nn.Module | None, whole: bool, target: bool) -> Piece:
-    if whole and target:
-        return Piece("mask", _strided(tensor[:, None], MOST_PIXELS // 4)[:, 0])
-    if whole or _is_flat_picture(tensor, reader):
+def _picture_or_series(tensor: torch.Tensor, reader: nn.Module | None) -> Piece:
+    second, third = tensor.shape[1:]
+    # Height and width without channels: a layer that reads all of it at once, or one for pictures.
+    is_flat = isinstance(reader, nn.Linear) and reader.in_features == second * third
+    if (is_flat or isinstance(reader, nn.Conv2d)) and min(second, third) >= 4:
         return Piece("image", small(tensor[:, None]))
-    last = _time_is_last(tensor, reader)
-    series = tensor if last else tensor.transpose(1, 2)
-    return Piece("series", series[:MOST_SAMPLES, :CHANNELS, :NUMBERS], "" if last else "channels last")
-
-
-def _is_flat_picture(tensor: torch.Tensor, reader: nn.Module | None) -> bool:
-    """Height and width without channels: a layer that reads all of it at once, or one for pictures."""
-    high, wide = tensor.shape[1:]
-    if isinstance(reader, nn.Linear):
-        return reader.in_features == high * wide and min(high, wide) >= 4
-    return isinstance(reader, nn.Conv2d) and min(high, wide) >= 4
-
-
-def _time_is_last(tensor: torch.Tensor, reader: nn.Module | None) -> bool:
     if isinstance(reader, nn.Conv1d):
-        return reader.in_channels == tensor.shape[1]
-    width = {nn.Linear: "in_features"}.get(type(reader), "input_size")  # type: ignore[arg-type]
-    if getattr(reader, width, None) == tensor.shape[2]:
-        return False
-    return tensor.shape[2] >= tensor.shape[1]
+        time_is_last = reader.in_channels == second
+    else:
+        width = "in_features" if type(reader) is nn.Linear else "input_size"
+        time_is_last = getattr(reader, width, None) != third and third >= second
+    series = tensor if time_is_last else tensor.transpose(1, 2)
+    return Piece("series", series[:MOST_SAMPLES, :CHANNELS, :NUMBERS], "" if time_is_last else "channels last")
 
 
 def _channels_first(tensor: torch.Tensor, reader: nn.Module | None) -> torch.Tensor:

@@ -81,8 +81,8 @@ class WorkerBoards(Probe):
 
     def slow_sample(self, iterator: Any, worker: int, task: int, since: float) -> SampleSeen | None:
         """The sample that the worker was at longest while it made this batch."""
-        told = self._of(iterator, worker)
-        slow = told.get("slow") if told is not None else None
+        seen = self._of(iterator, worker)
+        slow = seen.get("slow") if seen is not None else None
         if slow is None or slow["task"] != task or slow["at"] < since:
             return None
         return sample_seen(slow)
@@ -98,11 +98,11 @@ class WorkerBoards(Probe):
 
     def _of(self, iterator: Any, worker: int) -> dict[str, Any] | None:
         known = self._boards.get(iterator)
-        told = known.board.read(worker) if known is not None else None
-        if told is not None and "fault" in told:
-            self._fault = self._fault or f"in worker {worker}: {told['fault']}"
+        seen = known.board.read(worker) if known is not None else None
+        if seen is not None and "fault" in seen:
+            self._fault = self._fault or f"in worker {worker}: {seen['fault']}"
             return None
-        return told
+        return seen
 
     def _raise_fault(self) -> None:
         """To the guard, who tells it and takes this probe off; asked only where it is this one's guard."""
@@ -125,7 +125,7 @@ class WorkerBoards(Probe):
             finally:
                 _starting = self.making = None
             if board is not None:
-                self.watch.probe(self.name, self._keep, iterator, board)
+                self.watch.probe(self.name, self._boards.__setitem__, iterator, _Board(board))
 
         return __init__
 
@@ -135,9 +135,6 @@ class WorkerBoards(Probe):
         dataset_parts(loader.dataset)  # reads the source once for all workers
         _listen_for_forks()
         return WorkerBoard(loader.num_workers)
-
-    def _keep(self, iterator: Any, board: WorkerBoard) -> None:
-        self._boards[iterator] = _Board(board)
 
     # Reading
 
@@ -154,64 +151,53 @@ class WorkerBoards(Probe):
     def read_some(self) -> None:
         """Asked between steps, about twice a second."""
         if self._boards and time.monotonic() >= self._read_at:
-            self._read_all()
+            for iterator, known in list(self._boards.items()):
+                self._read(iterator, known)
+            self._read_at = time.monotonic() + self._apart_s
+            self._apart_s = min(1.5 * self._apart_s, self.MOST_APART_S)
             self._raise_fault()
-
-    def _read_all(self) -> None:
-        for iterator, known in list(self._boards.items()):
-            self._read(iterator, known)
-        self._read_at = time.monotonic() + self._apart_s
-        self._apart_s = min(1.5 * self._apart_s, self.MOST_APART_S)
 
     def _read(self, iterator: Any, known: _Board) -> None:
         if not known.loader or known.loader > Loaders.LIMIT:
             return
         for worker in range(known.board.workers):
-            told = self._of(iterator, worker)
-            if told is not None:
-                self._note_line(known.loader, worker, told)
-                self._tell(iterator, known, worker, told)
+            seen = self._of(iterator, worker)
+            if seen is None:
+                continue
+            looks, before = seen["looks"], self._lines.get((known.loader, worker))
+            if seen["lines"] and (before is None or looks >= before[2]):
+                (file, line, _), count = seen["lines"][0]
+                self._lines[known.loader, worker] = (place_at(file, line), count / looks, looks)
+            self._tell(iterator, known, worker, seen)
 
-    def _note_line(self, loader: int, worker: int, told: dict[str, Any]) -> None:
-        looks, before = told["looks"], self._lines.get((loader, worker))
-        if told["lines"] and (before is None or looks >= before[2]):
-            (file, line, _), count = told["lines"][0]
-            self._lines[loader, worker] = (place_at(file, line), count / looks, looks)
-
-    def _tell(self, iterator: Any, known: _Board, worker: int, told: dict[str, Any]) -> None:
-        look = told["memory"]
+    def _tell(self, iterator: Any, known: _Board, worker: int, seen: dict[str, Any]) -> None:
+        look = seen["memory"]
         if look is None or known.looks.get(worker, -1) >= look[0] or self._told >= self.TOLD:
             return
         known.looks[worker] = look[0]
         self._told += 1
-        grown = tuple(grown_container(iterator._dataset, each) for each in told["grown"])
+        grown = []
+        for owner, name, kind, before, length, entry_bytes, file, line in seen["grown"]:
+            place = place_at(file, line) if file else Place()
+            if not file:  # the line that adds to it
+                classes = [type(part) for part in dataset_parts(iterator._dataset)]
+                named = [each for each in classes if each.__name__ == owner] or classes
+                sources = [source for source in map(class_source, named) if source is not None]
+                place = addition_to(sources[0][0], name)[0] if sources else Place()
+            grown.append(GrownContainer(name, owner, kind, before, length, entry_bytes, place))
         self.watch.emit(
             WorkerLook(
                 loader=known.loader,
                 step=self.watch.step,
                 worker=worker,
-                pid=told["pid"],
+                pid=seen["pid"],
                 batches=known.delivered.get(worker, 0),
                 own_bytes=look[1],
                 resident_bytes=look[2],
                 free_bytes=host_memory()[1],
-                grown=grown,
+                grown=tuple(grown),
             )
         )
-
-
-def grown_container(dataset: Any, told: Sequence[Any]) -> GrownContainer:
-    """As an attendant tells it, with the line that adds to it."""
-    owner, name, kind, before, length, entry_bytes, file, line = told
-    place = place_at(file, line) if file else _filled_at(dataset, owner, name)
-    return GrownContainer(name, owner, kind, before, length, entry_bytes, place)
-
-
-def _filled_at(dataset: Any, owner: str, name: str) -> Place:
-    classes = [type(part) for part in dataset_parts(dataset)]
-    named = [each for each in classes if each.__name__ == owner] or classes
-    sources = [source for source in map(class_source, named) if source is not None]
-    return addition_to(sources[0][0], name)[0] if sources else Place()
 
 
 @functools.cache  # once in a process
@@ -282,8 +268,8 @@ def sample_seen(slow: dict[str, Any]) -> SampleSeen:
 
 def samples_on(board: WorkerBoard) -> dict[int, tuple[int, SampleSeen]]:
     """By worker: the last batch of its that had a slow sample, and that sample."""
-    told = {worker: board.read(worker) for worker in range(board.workers)}
-    slow = {worker: each.get("slow") for worker, each in told.items() if each is not None}
+    seen = {worker: board.read(worker) for worker in range(board.workers)}
+    slow = {worker: each.get("slow") for worker, each in seen.items() if each is not None}
     return {worker: (each["task"], sample_seen(each)) for worker, each in slow.items() if each}
 
 
@@ -322,32 +308,32 @@ class SharedHandles(Probe):
     def remove(self) -> None:
         self._compare()
         for followed in self._followed:
-            self._last_word(followed)
+            if followed.moves:
+                self._tell(followed, followed.moves)
         self._followed.clear()
-
-    def _last_word(self, followed: _Followed) -> None:
-        if followed.moves:
-            self._tell(followed, followed.moves)
 
     def give_up(self) -> None:
         self._followed.clear()
 
     def _begin(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
         number = self.loaders.deliveries.number_of(loader)
-        if loader.num_workers < 2 or number in self._looked or not _is_forked(iterator):
+        workers: list[Any] = getattr(iterator, "_workers", [])
+        is_forked = bool(workers) and getattr(getattr(workers[0], "_popen", None), "method", "") == "fork"
+        if loader.num_workers < 2 or number in self._looked or not is_forked:
             return
         self._looked.add(number)
+        begin = loader.worker_init_fn
+        code = getattr(begin, "__code__", None)
         for handle in open_handles(loader.dataset):
             followed = _Followed(number, loader.num_workers, handle, position_of(handle.descriptor))
+            # The function that workers begin with may open it anew.
+            is_opened = begin is not None and (code is None or handle.attribute in code.co_names)
             if handle.descriptor >= 0:
-                self._follow(followed)
-            elif not handle.reopened and not _is_opened_by(loader.worker_init_fn, handle.attribute):
+                if not self._followed and not self._looks:
+                    self.watch.between_steps.append(self._look)
+                self._followed.append(followed)
+            elif not handle.reopened and not is_opened:
                 self._tell(followed, -1)
-
-    def _follow(self, followed: _Followed) -> None:
-        if not self._followed and not self._looks:
-            self.watch.between_steps.append(self._look)
-        self._followed.append(followed)
 
     def _look(self, step: int, scalars: dict[str, float]) -> None:
         if self._followed and self._looks < self.LOOKS:
@@ -359,7 +345,8 @@ class SharedHandles(Probe):
             before, now = followed.position, position_of(followed.handle.descriptor)
             if before is None or now is None or before[:2] != now[:2]:
                 self._followed.remove(followed)  # it is closed, and will not move any more
-                self._last_word(followed)
+                if followed.moves:
+                    self._tell(followed, followed.moves)
                 continue
             followed.moves += before != now
             followed.position = now
@@ -387,14 +374,3 @@ class SharedHandles(Probe):
                 used=handle.used,
             )
         )
-
-
-def _is_forked(iterator: Any) -> bool:
-    workers: list[Any] = getattr(iterator, "_workers", [])
-    return bool(workers) and getattr(getattr(workers[0], "_popen", None), "method", "") == "fork"
-
-
-def _is_opened_by(function: Any, attribute: str) -> bool:
-    """A function that workers begin with mentions the attribute."""
-    code = getattr(function, "__code__", None)
-    return function is not None and (code is None or attribute in code.co_names)
