@@ -11,7 +11,7 @@ import functools
 import math
 import sys
 import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -66,7 +66,9 @@ class Forward(Probe):
 
     def begin_step(self, depth: int) -> None:
         self._outputs, self._gradients, self.ran = {}, {}, set()
-        self._unfollow_gradients()
+        for handle in self._node_handles:
+            handle.remove()
+        self._node_handles = []
         self._calls.stack, self._quiet = [], None
         self._measuring = depth == DEEP
         if depth == DEEP:
@@ -75,11 +77,8 @@ class Forward(Probe):
             self._hooks_off()
 
     def end_step(self) -> None:
-        self._emit("activation", self._outputs)
-        self._emit("output_gradient", self._gradients)
-
-    def give_up(self) -> None:
-        self._hooks_off()
+        send_rows(self.watch, "activation", self._outputs)
+        send_rows(self.watch, "output_gradient", self._gradients)
 
     def remove(self) -> None:
         self.begin_step(NONE)
@@ -98,10 +97,7 @@ class Forward(Probe):
             module_hooks._global_forward_hooks_with_kwargs.pop(handle.id, None)  # torch forgets to
         self._handles = []
 
-    def _unfollow_gradients(self) -> None:
-        for handle in self._node_handles:
-            handle.remove()
-        self._node_handles = []
+    give_up = _hooks_off
 
     def pause(self) -> None:
         """For good."""
@@ -141,7 +137,10 @@ class Forward(Probe):
             calls.rows, calls.modules = [], 0
             root = self._meet(module, arguments)
         self.watch.governor.foresee(calls.begin_module(root, self.watch.guard.spent_s))
-        row = self.flow.reserve(calls.rows) if root is not None and not in_backward() else None
+        row = None  # where enough are kept
+        if root is not None and self.flow.wanted and len(calls.rows) < Flow.MODULES and not in_backward():
+            calls.rows.append(None)
+            row = len(calls.rows) - 1
         began = time.perf_counter()
         calls.own_s += began - start
         calls.stack.append(Entered(module, root, row, id(sys.exc_info()[1]), calls.own_s, began))
@@ -152,18 +151,16 @@ class Forward(Probe):
     def _meet(self, module: nn.Module, arguments: Any) -> RootModule | None:
         if in_backward():  # a checkpointed block runs once more: no model of its own
             return self.roots.holder(module)
-        root = self.roots.of(module) or self._meet_first(module, arguments)
+        root = self.roots.of(module)
+        if root is None:
+            call = call_frame(sys._getframe(2))
+            root = self.roots.meet(module, call or sys._getframe(2))
+            if root is not None:  # its gate was not there yet when this call came in
+                self.roots.enter(root, arguments, locals_of(call)["kwargs"] if call is not None else {})
         if torch.is_grad_enabled():
             self.watch.governor.begin()
         elif root is not None and not self.flow.is_curious(root.name):
             return None  # one of many validation batches
-        return root
-
-    def _meet_first(self, module: nn.Module, arguments: Any) -> RootModule | None:
-        call = call_frame(sys._getframe(2))
-        root = self.roots.meet(module, call or sys._getframe(2))
-        if root is not None:  # its gate was not there yet when this call came in
-            self.roots.enter(root, arguments, locals_of(call)["kwargs"] if call is not None else {})
         return root
 
     def _leave(self, module: nn.Module, arguments: Any, keywords: Any, output: Any) -> None:
@@ -204,7 +201,10 @@ class Forward(Probe):
         if tensor is not None and measurable(tensor) and not in_transform():
             self._outputs[path] = take_numbers(tensor)
             self.makes_half = self.makes_half or tensor.dtype is torch.float16
-            self._follow_gradient(path, tensor)
+            if tensor.grad_fn is not None:
+                known = (path, tensor.output_nr, self.watch.step)
+                take = functools.partial(self.watch.probe, "output gradients", self._take_gradient, *known)
+                self._node_handles.append(tensor.grad_fn.register_prehook(take))
 
     def known_path(self, module: nn.Module) -> str | None:
         """None for a module that no deep step has met, and for containers."""
@@ -224,28 +224,10 @@ class Forward(Probe):
             root.paths[id(module)] = path
         return path
 
-    def _follow_gradient(self, path: str, tensor: torch.Tensor) -> None:
-        node = tensor.grad_fn
-        if node is None:
-            return
-        index, step = tensor.output_nr, self.watch.step
-
-        def read(gradients: tuple[torch.Tensor | None, ...]) -> None:
-            self.watch.probe("output gradients", self._take_gradient, path, gradients, index, step)
-
-        self._node_handles.append(node.register_prehook(read))
-
-    def _take_gradient(self, path: str, gradients: Any, index: int, step: int) -> None:
+    def _take_gradient(self, path: str, index: int, step: int, gradients: Any) -> None:
         gradient = gradients[index]
         if step == self.watch.step and path not in self._gradients and measurable(gradient):
             self._gradients[path] = take_numbers(gradient)
-
-    def _emit(self, kind: str, measured: dict[str, Measured]) -> None:
-        for table, values in tables(kind, measured):
-            self.watch.transfer.send(values, functools.partial(self._deliver, table, self.watch.step))
-
-    def _deliver(self, table: Table, step: int, values: Any) -> None:
-        self.watch.emit(TensorRows(step, table, values))
 
 
 # The module calls under way, as the hooks of a deep step see them begin and end.
@@ -320,13 +302,6 @@ class Flow:
         """Whether the next call of this root is told in any case."""
         return self.wanted > 0 and self._told.get(root, (0, 0))[0] < self.CALLS
 
-    def reserve(self, rows: Rows) -> int | None:
-        """A place for a module that begins; None when enough are kept."""
-        if not self.wanted or len(rows) >= self.MODULES:
-            return None
-        rows.append(None)
-        return len(rows) - 1
-
     def tell(self, root: str, rows: Rows, modules: int) -> None:
         """The outermost call has ended, having run this many modules."""
         steps = tuple(step for step in rows if step is not None)
@@ -369,24 +344,27 @@ def take_numbers(tensor: torch.Tensor) -> Measured:
     return Measured(numbers, tensor.dtype)
 
 
-def tables(
-    kind: str, measured: Mapping[str, Measured], columns: tuple[str, ...] = (*COLUMNS, *underflow.UNDERFLOW_COLUMNS)
-) -> Iterator[tuple[Table, torch.Tensor]]:
-    """One table a device, and its values there; with the last columns only where a tensor has them."""
+def send_rows(
+    watch: Watch,
+    kind: str,
+    measured: Mapping[str, Measured],
+    columns: tuple[str, ...] = (*COLUMNS, *underflow.UNDERFLOW_COLUMNS),
+) -> None:
+    """One table a device, told with its values when they have come; the last columns only where a tensor has them."""
     by_device: dict[torch.device, list[str]] = {}
     for path, tensor in measured.items():
         by_device.setdefault(tensor.numbers.device, []).append(path)
     for paths in by_device.values():
         dtypes = tuple(str(measured[path].dtype).removeprefix("torch.") for path in paths)
-        values = _even([measured[path].numbers for path in paths])
-        yield Table(kind, paths[0].split(".")[0], tuple(paths), columns[: values.shape[1]], dtypes), values
+        rows = [measured[path].numbers for path in paths]
+        width = max(map(len, rows))
+        for number, row in enumerate(rows):
+            if len(row) < width:  # NaN in the columns that only some of the tensors have
+                rows[number] = torch.cat((row, row.new_full((width - len(row),), math.nan)))
+        values = torch.stack(rows)
+        table = Table(kind, paths[0].split(".")[0], tuple(paths), columns[:width], dtypes)
+        watch.transfer.send(values, functools.partial(_emit_rows, watch, table, watch.step))
 
 
-def _even(numbers: list[torch.Tensor]) -> torch.Tensor:
-    """Rows of one length: NaN in the columns that only some of the tensors have."""
-    width = max(map(len, numbers))
-    return torch.stack([row if len(row) == width else _filled(row, width) for row in numbers])
-
-
-def _filled(row: torch.Tensor, width: int) -> torch.Tensor:
-    return torch.cat((row, row.new_full((width - len(row),), math.nan)))
+def _emit_rows(watch: Watch, table: Table, step: int, values: Any) -> None:
+    watch.emit(TensorRows(step, table, values))

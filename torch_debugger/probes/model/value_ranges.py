@@ -22,7 +22,7 @@ from torch.utils.hooks import RemovableHandle
 from torch_debugger.model.hooks import in_backward, in_transform
 from torch_debugger.model.nested_tensors import first_tensor
 from torch_debugger.probes.loss_backward import Backward
-from torch_debugger.probes.model.forward import Forward, Measured, tables
+from torch_debugger.probes.model.forward import Forward, Measured, send_rows
 from torch_debugger.probes.model.root_modules import RootModule
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.optimizers_known import TrackedOptimizer
@@ -65,15 +65,18 @@ class Spreads(Probe):
         if found:
             self._last = self.watch.step
         for kind, samples in found.items():
-            for names, rows in _by_size(samples):
-                table = Table(kind, names[0].split(".")[0], names, tuple(map(str, QUANTILES)))
+            groups: dict[tuple[torch.device, int], list[str]] = {}  # rows of one length and one device travel as one
+            for name, sample in samples.items():
+                groups.setdefault((sample.device, len(sample)), []).append(name)
+            for names in groups.values():
+                table = Table(kind, names[0].split(".")[0], tuple(names), tuple(map(str, QUANTILES)))
+                rows = torch.stack([samples[name] for name in names])
                 self.watch.transfer.send(rows, functools.partial(self._deliver, table, self.watch.step))
 
     def give_up(self) -> None:
         self._looking, self._samples = False, {}
 
-    def remove(self) -> None:
-        self.give_up()
+    remove = give_up
 
     # Heard through other probes, so each has a guard of its own: a fault of ours must not take those off
 
@@ -114,14 +117,6 @@ def quantiles_of(samples: Any) -> Any:
     return numpy.sort(samples, axis=1)[:, places]
 
 
-def _by_size(samples: Samples) -> list[tuple[tuple[str, ...], torch.Tensor]]:
-    """Rows of one length and one device together: they travel and are sorted as one."""
-    groups: dict[tuple[torch.device, int], list[str]] = {}
-    for name, sample in samples.items():
-        groups.setdefault((sample.device, len(sample)), []).append(name)
-    return [(tuple(names), torch.stack([samples[name] for name in names])) for names in groups.values()]
-
-
 # How large float16 outputs are, on light steps: deep ones are too rare to see a trend in time.
 #
 # Only models that make float16 pay for it: the hooks are on for one light step in three at most, and take nothing but
@@ -147,29 +142,26 @@ class Ranges(Probe):
         if self.forward.makes_half and not self._listens:
             self._listens = True
             self.watch.tell_of_light_steps(self)
-        if self._listens and depth == LIGHT and not self.forward.paused and self._is_due(self.watch.step):
-            self._last = self.watch.step
+        step = self.watch.step
+        due = step - self._last >= max(self.SPACING, step // 20)
+        if self._listens and depth == LIGHT and not self.forward.paused and due:
+            self._last = step
             self._handle = module_hooks.register_module_forward_hook(self._after)
 
     def end_step(self) -> None:
         self._hook_off()
         found, self._found = self._found, {}
-        for table, values in tables("range", found, COLUMNS):
-            self.watch.transfer.send(values, functools.partial(self._deliver, table, self.watch.step))
-
-    def give_up(self) -> None:
-        self._hook_off()
+        send_rows(self.watch, "range", found, COLUMNS)
 
     def remove(self) -> None:
         self.begin_step(NONE)
-
-    def _is_due(self, step: int) -> bool:
-        return step - self._last >= max(self.SPACING, step // 20)
 
     def _hook_off(self) -> None:
         if self._handle is not None:
             self._handle.remove()
             self._handle = None
+
+    give_up = _hook_off
 
     def _after(self, module: nn.Module, arguments: Any, output: Any) -> None:
         if torch.is_grad_enabled() and not torch._C._get_tracing_state():
@@ -184,9 +176,6 @@ class Ranges(Probe):
         if path is not None and path not in self._found and not in_backward() and not in_transform():
             low, high = torch.aminmax(tensor.detach())
             self._found[path] = Measured(torch.stack((low, high)).float(), tensor.dtype)
-
-    def _deliver(self, table: Table, step: int, values: Any) -> None:
-        self.watch.emit(TensorRows(step, table, values))
 
 
 # How far samples differ in what a model makes of them: read from the variables around a backward().
@@ -209,9 +198,12 @@ class SampleSpreads:
         if len(found) < 2:  # two views of the same samples, or there is nothing to compare
             return
         names = tuple(found)[:_TENSORS]
-        spreads = [_spread(found[name]) for name in names]
-        values = torch.stack([spread.to(spreads[0].device) for spread in spreads])
-        self.watch.transfer.send(values.flatten(), functools.partial(self._tell, names, self.watch.step))
+        device, spreads = found[names[0]].device, []
+        for name in names:  # deviation between the directions of samples, between the samples themselves
+            data = found[name].detach().float()
+            for each in (torch.nn.functional.normalize(data, dim=1), data):
+                spreads.append((each - each.mean(0)).square().mean().sqrt().to(device))
+        self.watch.transfer.send(torch.stack(spreads), functools.partial(self._tell, names, self.watch.step))
 
     def _tell(self, names: tuple[str, ...], step: int, found: Any) -> None:
         relative, absolute = found.reshape(-1, 2).T.tolist()
@@ -219,26 +211,14 @@ class SampleSpreads:
 
 
 def embeddings(known: dict[str, Any]) -> dict[str, torch.Tensor]:
-    return {name: value for name, value in known.items() if _is_made_of_samples(value)}
-
-
-def _is_made_of_samples(value: Any) -> bool:
-    return (
-        is_a(value, torch.Tensor)
-        and value.grad_fn is not None
-        and value.dim() == 2
-        and value.is_floating_point()
-        and value.layout is torch.strided
-        and value.shape[0] >= _SAMPLES
-        and value.shape[1] >= _FEATURES
-    )
-
-
-def _spread(tensor: torch.Tensor) -> torch.Tensor:
-    """[deviation between the directions of samples, between the samples themselves]"""
-    data = tensor.detach().float()
-    directions = torch.nn.functional.normalize(data, dim=1)
-    return torch.stack([(each - each.mean(0)).square().mean().sqrt() for each in (directions, data)])
+    """What a model has made of samples: [samples, features]."""
+    tensors = {name: value for name, value in known.items() if is_a(value, torch.Tensor) and value.dim() == 2}
+    return {
+        name: value
+        for name, value in tensors.items()
+        if value.grad_fn is not None and value.is_floating_point() and value.layout is torch.strided
+        if value.shape[0] >= _SAMPLES and value.shape[1] >= _FEATURES
+    }
 
 
 # How far samples differ in what a model returned, where the training loop keeps it in no variable.
