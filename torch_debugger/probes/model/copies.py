@@ -6,18 +6,16 @@ few numbers of each, about fifty times a thousand steps; from a device they come
 
 from __future__ import annotations
 
-import ast
 import dataclasses
 import functools
 import weakref
-from collections.abc import Collection
 from dataclasses import dataclass, field
 
 import torch
 from torch import nn
 from torch.optim import Optimizer
 
-from torch_debugger.probes.model.root_modules import RootModule, RootModules
+from torch_debugger.probes.model.root_modules import RootModules
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.optimizers_known import TrackedOptimizer
 from torch_debugger.probes.probe import Probe
@@ -85,10 +83,11 @@ class Copies(Probe):
             self._searches += 1
             self._search(held, optimizer)
         for known in self._known:
-            copy = known.copy()
-            gradients = _gradients(copy) if copy is not None and not known.gradient else None
-            if gradients is not None:
-                self.watch.transfer.send(gradients, functools.partial(_note_gradient, known))
+            copy = known.copy() if not known.gradient else None
+            gradients = [p.grad for p in copy.parameters() if p.grad is not None][:4] if copy is not None else []
+            counts = [gradient.count_nonzero() for gradient in gradients if gradient.layout is torch.strided]
+            if counts:
+                self.watch.transfer.send(torch.stack(counts), functools.partial(_note_gradient, known))
 
     def _search(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
         own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
@@ -149,12 +148,30 @@ class Copies(Probe):
     def _tell_all(self) -> None:
         for known in self._known:
             copy, model, held = known.copy(), known.model(), known.held()
-            if copy is not None and model is not None and held is not None:
-                if _device(copy) != _device(model):
-                    continue
-                look = self._look(known, copy, held.steps - known.first_steps)
-                tell = functools.partial(self._tell, known, look)
-                self.watch.transfer.send(_numbers_of(copy, model), tell)
+            if copy is None or model is None or held is None or _device(copy) != _device(model):
+                continue
+            ids = self.optimizers.parameter_ids()
+            look = CopyLook(  # what can be told before the numbers are there
+                self.watch.step,
+                known.name,
+                known.of,
+                type(copy).__name__,
+                held.steps - known.first_steps,
+                False,
+                False,
+                False,
+                False,
+                any(id(parameter) in ids for parameter in copy.parameters()),
+                known.made,
+                known.loads,
+                tuple(walk.place for walk in known.walks),
+                known.update,
+                calls=_calls(known.update, known.name, None),
+                idle=next((walk.idle for walk in known.walks if walk.idle), Place()),
+                sometimes=any(walk.sometimes for walk in known.walks if not walk.idle),
+                uncalled=next((walk.uncalled for walk in known.walks if walk.uncalled), Place()),
+            )
+            self.watch.transfer.send(_numbers_of(copy, model), functools.partial(self._tell, known, look))
 
     def _tell(self, known: _Copy, look: CopyLook, numbers: Numbers) -> None:
         if not known.first or (known.alike and not known.began_alike):
@@ -162,36 +179,9 @@ class Copies(Probe):
         copy, model = _pair(numbers)
         known.changed = known.changed or copy != known.first[0]
         known.moved = known.moved or model != known.first[1]
+        look = dataclasses.replace(look, moved=known.moved, changed=known.changed, gradient=known.gradient)
         began = known.began_alike and known.first_steps == 0
-        self.watch.emit(
-            dataclasses.replace(
-                look, began_equal=began, moved=known.moved, changed=known.changed, gradient=known.gradient
-            )
-        )
-
-    def _look(self, known: _Copy, copy: nn.Module, updates: int) -> CopyLook:
-        """What can be told before the numbers are there."""
-        held = self.optimizers.parameter_ids()
-        return CopyLook(
-            self.watch.step,
-            known.name,
-            known.of,
-            type(copy).__name__,
-            updates,
-            False,
-            False,
-            False,
-            False,
-            any(id(parameter) in held for parameter in copy.parameters()),
-            known.made,
-            known.loads,
-            tuple(walk.place for walk in known.walks),
-            known.update,
-            calls=_calls(known.update, known.name, None),
-            idle=next((walk.idle for walk in known.walks if walk.idle), Place()),
-            sometimes=any(walk.sometimes for walk in known.walks if not walk.idle),
-            uncalled=next((walk.uncalled for walk in known.walks if walk.uncalled), Place()),
-        )
+        self.watch.emit(dataclasses.replace(look, began_equal=began))
 
 
 def _calls(place: Place, method: str, owner: str | None) -> tuple[Place, ...]:
@@ -203,13 +193,12 @@ def _calls(place: Place, method: str, owner: str | None) -> tuple[Place, ...]:
 @no_grad()
 def _numbers_of(copy: nn.Module, model: nn.Module) -> torch.Tensor:
     """[2, n]: the first elements of the first and of the last parameter of each."""
-    return torch.stack([_some_numbers(module) for module in (copy, model)])
-
-
-def _some_numbers(module: nn.Module) -> torch.Tensor:
-    parameters = list(module.parameters())
-    ends, device = (parameters[0], parameters[-1]), parameters[0].device
-    return torch.cat([each.detach().reshape(-1)[:8].float().to(device) for each in ends])
+    rows = []
+    for module in (copy, model):
+        parameters = list(module.parameters())
+        ends, device = (parameters[0], parameters[-1]), parameters[0].device
+        rows.append(torch.cat([each.detach().reshape(-1)[:8].float().to(device) for each in ends]))
+    return torch.stack(rows)
 
 
 def _device(module: nn.Module) -> torch.device:
@@ -219,13 +208,6 @@ def _device(module: nn.Module) -> torch.device:
 def _pair(numbers: Numbers) -> Pair:
     copy, model = numbers.tolist()
     return copy, model
-
-
-def _gradients(module: nn.Module) -> torch.Tensor | None:
-    """How many of them are not zero."""
-    gradients = [parameter.grad for parameter in module.parameters() if parameter.grad is not None]
-    counts = [gradient.count_nonzero() for gradient in gradients[:4] if gradient.layout is torch.strided]
-    return torch.stack(counts) if counts else None
 
 
 def _note_gradient(known: _Copy, counts: Numbers) -> None:
@@ -242,33 +224,21 @@ class LookalikeModel:
 def find_lookalike(optimizer: Optimizer, optimizers: Optimizers, made: Place) -> LookalikeModel | None:
     """The optimizer was made for a model of these very shapes; this is the one that is trained instead."""
     own = [tuple(p.shape) for group in optimizer.param_groups for p in group["params"]]
-    held = optimizers.parameter_ids()
+    ids = optimizers.parameter_ids()
     for root, module in optimizers.looks.roots.alive():
-        if _is_trained(root, module) and not _is_held(module, held) and _shapes(module) == own:
-            return LookalikeModel(root.name, _made_later(root.name, made))
+        parameters = list(module.parameters())
+        is_trained = root.trained or (root.compiled and any(p.grad is not None for p in parameters))
+        if not is_trained or any(id(p) in ids for p in parameters):
+            continue
+        if [tuple(p.shape) for p in parameters if not nn.parameter.is_lazy(p)] == own:
+            # The last line below the optimizer's that assigns the model: net = ..., self.net = ...
+            tree, targets = tree_of(made.file) if made.file else None, (root.name, f"self.{root.name}")
+            lines = [
+                node.lineno
+                for node, _ in (assignments(tree) if tree is not None else ())
+                if made.line is not None and node.lineno > made.line
+                if any(dotted(target) in targets for target in node.targets)
+            ]
+            place = place_at(made.file, max(lines)) if made.file and lines else Place()
+            return LookalikeModel(root.name, place)
     return None
-
-
-def _is_trained(root: RootModule, module: nn.Module) -> bool:
-    return root.trained or (root.compiled and any(p.grad is not None for p in module.parameters()))
-
-
-def _made_later(name: str, made: Place) -> Place:
-    """The last line below the optimizer's that assigns the model: net = ..., self.net = ..."""
-    tree = tree_of(made.file) if made.file else None
-    if tree is None or made.file is None or made.line is None:
-        return Place()
-    lines = [node.lineno for node, _ in assignments(tree) if _assigns(node, name) and node.lineno > made.line]
-    return place_at(made.file, max(lines)) if lines else Place()
-
-
-def _assigns(node: ast.Assign, name: str) -> bool:
-    return any(dotted(target) in (name, f"self.{name}") for target in node.targets)
-
-
-def _is_held(module: nn.Module, held: Collection[int]) -> bool:
-    return any(id(parameter) in held for parameter in module.parameters())
-
-
-def _shapes(module: nn.Module) -> list[tuple[int, ...]]:
-    return [tuple(p.shape) for p in module.parameters() if not nn.parameter.is_lazy(p)]

@@ -113,22 +113,25 @@ class FrozenLayers:
 
     def _tell(self, root: str, candidate: _Candidate) -> None:
         layers, rows = candidate.layers, candidate.rows
-        fitting = [_fitting(layer, *row) for layer, row in zip(layers, rows, strict=True)]
-        draw = fitting[0]
-        if draw is None or None in fitting:
-            return  # somebody has loaded or trained them
+        fitting: list[Draw] = []
+        for layer, (*numbers, is_own) in zip(layers, rows, strict=True):
+            draws = [draw for draw in layer.draws if is_own and draw.fits(min(layer.elements, 2**16), *numbers)]
+            if not draws:
+                return  # somebody has loaded or trained them
+            fitting.append(draws[0])
+        depth = root.count(".") + 2  # net.backbone for net.backbone.0 and net.backbone.2
         self.watch.emit(
             FrozenAtRandom(
                 root=root,
-                parts=_parts([layer.path for layer in layers], root),
+                parts=tuple(sorted({".".join(layer.path.split(".")[:depth]) for layer in layers})),
                 elements=sum(layer.elements for layer in layers),
                 of=candidate.elements,
                 layers=len(layers),
-                drawn=draw.text,
+                drawn=fitting[0].text,
                 spread=rows[0][1],
-                expected=draw.spread,
+                expected=fitting[0].spread,
                 place=_line(freezes),
-                loading=_line(_loads),
+                loading=_line(lambda node: called_method(node) in _LOADERS),
                 step=candidate.step,
             )
         )
@@ -174,17 +177,6 @@ def _numbers(weight: torch.Tensor, original: torch.Tensor | None) -> torch.Tenso
     )
 
 
-def _fitting(layer: _Layer, mean: float, spread: float, kurtosis: float, largest: float, own: float) -> Draw | None:
-    count, numbers = min(layer.elements, 2**16), (mean, spread, kurtosis, largest)
-    return next((draw for draw in layer.draws if own and draw.fits(count, *numbers)), None)
-
-
-def _parts(paths: list[str], root: str) -> tuple[str, ...]:
-    """net.backbone for net.backbone.0 and net.backbone.2"""
-    depth = root.count(".") + 2
-    return tuple(sorted({".".join(path.split(".")[:depth]) for path in paths}))
-
-
 def _line(is_it: Any) -> Place:
     for file in user_files():
         tree = tree_of(file)
@@ -192,10 +184,6 @@ def _line(is_it: Any) -> Place:
             if isinstance(node, ast.stmt | ast.expr) and is_it(node):
                 return place_at(file, node.lineno)
     return Place()
-
-
-def _loads(node: ast.AST) -> bool:
-    return called_method(node) in _LOADERS
 
 
 # `module.requires_grad = False` and `p.require_grad = True`: attributes that switch nothing.
@@ -230,17 +218,14 @@ class Flags(Probe):
         for root, module in self.optimizers.looks.roots.alive():
             for owner, thing, attribute in _flags(module, root.name):
                 self._tell(root.name, owner, thing, attribute)
-            self._count_frozen(root.name, module)
-
-    def _count_frozen(self, root: str, module: nn.Module) -> None:
-        """What is unfrozen gets a closer look: an optimizer that was made before may not hold it."""
-        frozen = sum(1 for parameter in module.parameters() if not parameter.requires_grad)
-        before, self._frozen[root] = self._frozen.get(root, 0), frozen
-        if frozen < before:
-            self.watch.governor.insist(4)
-        if frozen and not self._waits:
-            self._waits = True
-            self.watch.tell_of_light_steps(self)
+            # What is unfrozen gets a closer look: an optimizer that was made before may not hold it.
+            frozen = sum(1 for parameter in module.parameters() if not parameter.requires_grad)
+            before, self._frozen[root.name] = self._frozen.get(root.name, 0), frozen
+            if frozen < before:
+                self.watch.governor.insist(4)
+            if frozen and not self._waits:
+                self._waits = True
+                self.watch.tell_of_light_steps(self)
 
     def _tell(self, root: str, owner: str, thing: nn.Module | nn.Parameter, attribute: str) -> None:
         value, is_module = bool(vars(thing)[attribute]), isinstance(thing, nn.Module)
@@ -273,8 +258,10 @@ def _flags(module: nn.Module, root: str) -> Iterator[tuple[str, nn.Module | nn.P
     for path, child in module.named_modules():
         full = f"{root}.{path}" if path else root
         for attribute in vars(child):
-            if _is_meant_as_switch(attribute) and not _is_the_classs_own(type(child), attribute):
-                yield full, child, attribute
+            if _is_meant_as_switch(attribute):
+                sources = [source for cls in type(child).__mro__ if (source := class_source(cls)) is not None]
+                if not any(attribute in registrations(*source) for source in sources):  # else it is the class's own
+                    yield full, child, attribute
         for name, parameter in child.named_parameters(recurse=False):
             for attribute in vars(parameter):
                 if attribute != _SWITCH and _is_meant_as_switch(attribute):
@@ -288,33 +275,23 @@ def _is_meant_as_switch(attribute: str) -> bool:
     return difflib.SequenceMatcher(None, attribute.rstrip("_"), _SWITCH).ratio() >= _LIKENESS
 
 
-def _is_the_classs_own(kind: type, attribute: str) -> bool:
-    sources = [source for cls in kind.__mro__ if (source := class_source(cls)) is not None]
-    return any(attribute in registrations(*source) for source in sources)
-
-
 def _settings(owner: str, attribute: str, is_module: bool) -> list[tuple[Place, str]]:
     """The assignments whose targets end like the owner's path, with their values; else all that may be it."""
     script = getattr(sys.modules.get("__main__"), "__file__", None)
     tree = tree_of(script) if isinstance(script, str) and is_user_file(script) else None
     if tree is None or script is None:
         return []
-    found = [
-        (ast.unparse(target.value), place_at(script, node.lineno), ast.unparse(node.value))
-        for node, scope in assignments(tree)
-        for target in node.targets
-        if isinstance(target, ast.Attribute) and target.attr == attribute
-        if not is_module or not _is_a_parameter(target.value, scope)
-    ]
+    found = []
+    for node, scope in assignments(tree):
+        for target in node.targets:
+            if isinstance(target, ast.Attribute) and target.attr == attribute:
+                name = ast.unparse(target.value)
+                loops = [each for each in ast.walk(scope) if isinstance(each, ast.For)] if is_module else []
+                over = [ast.unparse(loop.iter) for loop in loops if name in ast.unparse(loop.target)]
+                if not any("parameters()" in each for each in over):  # else it is a parameter
+                    found.append((name, place_at(script, node.lineno), ast.unparse(node.value)))
     named = [entry for entry in found if entry[0].rpartition(".")[2] == owner.rpartition(".")[2]]
     return [(place, value) for _, place, value in named or found]
-
-
-def _is_a_parameter(target: ast.expr, scope: ast.AST) -> bool:
-    """The variable of a loop over parameters()."""
-    loops = [node for node in ast.walk(scope) if isinstance(node, ast.For)]
-    over = [loop for loop in loops if ast.unparse(target) in ast.unparse(loop.target)]
-    return any("parameters()" in ast.unparse(loop.iter) for loop in over)
 
 
 # Lines that should freeze or unfreeze parameters and do not: by names that none has, or by `==`.
@@ -333,13 +310,17 @@ class NameSwitches(Probe):
 
     def end_step(self) -> None:
         """After a deep step, and when the run is over."""
-        alive = [(root.name, module) for root, module in self.roots.alive() if _is_model(module)]
+        pairs = [(root.name, module) for root, module in self.roots.alive()]
+        alive = [(name, module) for name, module in pairs if next(module.parameters(), None) is not None]
         script = getattr(sys.modules.get("__main__"), "__file__", None)
-        for test in _tests(script) if alive and isinstance(script, str) else ():
+        if not alive or not isinstance(script, str):
+            return
+        tests, comparisons = _switches(script)
+        for test in tests:
             own = [pair for pair in alive if pair[0] == test.owner]
             if not any(test.lets_through(name) for name in _names(own or alive, exactly=bool(own))):
                 self._tell(test.text, test.value, test.place, own or alive)
-        for place, value in _comparisons(script) if alive and isinstance(script, str) else ():
+        for place, value in comparisons:
             self._tell("", value, place, alive)
 
     def _tell(self, test: str, value: bool, place: Place, models: list[tuple[str, nn.Module]]) -> None:
@@ -359,18 +340,9 @@ class NameSwitches(Probe):
         )
 
 
-def _is_model(module: nn.Module) -> bool:
-    return next(module.parameters(), None) is not None
-
-
 @functools.lru_cache(maxsize=4)
-def _tests(script: str) -> list[NameTest]:
-    return name_tests(script) if is_user_file(script) else []
-
-
-@functools.lru_cache(maxsize=4)
-def _comparisons(script: str) -> list[tuple[Place, bool]]:
-    return bare_comparisons(script) if is_user_file(script) else []
+def _switches(script: str) -> tuple[list[NameTest], list[tuple[Place, bool]]]:
+    return (name_tests(script), bare_comparisons(script)) if is_user_file(script) else ([], [])
 
 
 def _names(models: list[tuple[str, nn.Module]], exactly: bool) -> Iterable[str]:

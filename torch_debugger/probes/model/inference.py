@@ -122,11 +122,10 @@ class UntrainedCalls(Probe):
         self._gate.take_off()
         self._forward.begin_step(self.watch.depth)
 
-    def give_up(self) -> None:
-        self._gate.take_off()
-
     def remove(self) -> None:
         self._gate.take_off()
+
+    give_up = remove
 
     def _see_first(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
         """The gate of a model is put on in its first call with gradients."""
@@ -145,29 +144,19 @@ class UntrainedCalls(Probe):
     def _see(self, module: nn.Module, given: Any, made: Any) -> None:
         if self._is_over or in_transform() or in_backward() or torch._C._get_tracing_state():
             return
-        known = self._known.get(module) or self._meet(module)
+        known = self._known.get(module)
         if known is None:
-            return
+            if len(self._known) >= self.MODELS or next(module.parameters(), None) is None:
+                return
+            frame = user_frame(2)
+            known = self._known[module] = _Model(name_root(module, frame), type(module).__name__, place_of(frame))
         known.calls += 1
-        began_s = time.perf_counter()
-        if not known.found and self._affords(known, began_s):
+        now_s = time.perf_counter()
+        afforded_s = self.watch.governor.ALLOWANCE_S + self.watch.governor.budget * (now_s - self._began_s)
+        if not known.found and (known.calls <= self.FIRST or self._spent_s < afforded_s):
             known.looks += 1
             self._look(module, known, given, made)
-            self._spent_s += time.perf_counter() - began_s
-
-    def _meet(self, module: nn.Module) -> _Model | None:
-        if len(self._known) >= self.MODELS or next(module.parameters(), None) is None:
-            return None
-        frame = user_frame(2)
-        known = _Model(name_root(module, frame), type(module).__name__, place_of(frame))
-        self._known[module] = known
-        return known
-
-    def _affords(self, known: _Model, now_s: float) -> bool:
-        if known.calls <= self.FIRST:
-            return True
-        afforded_s = self.watch.governor.ALLOWANCE_S + self.watch.governor.budget * (now_s - self._began_s)
-        return self._spent_s < afforded_s
+            self._spent_s += time.perf_counter() - now_s
 
     @no_grad()
     def _look(self, module: nn.Module, known: _Model, given: Any, made: Any) -> None:
@@ -186,7 +175,7 @@ class UntrainedCalls(Probe):
             return
         if kept is None:
             known.suspected = True
-            known.first = known.first or self._fact(known, call, (0, 0, False), None, "late")
+            known.first = known.first or self._fact(known, call, (0, 0, False), None, "late", training=False)
             return
         module, given, outputs = kept
         bad, rows, everywhere = _rows_with_nan(outputs)
@@ -199,20 +188,13 @@ class UntrainedCalls(Probe):
         origin, how = self.watch.traced(self._replay.of_call, module, paths, call_again) or (None, "")
         if origin is not None and origin.phase == "input" and has_unwritten_values(place_of(user_frame())):
             return  # a try of shapes
-        self.watch.emit(self._fact(known, call, (bad, rows, everywhere), origin, how, module))
+        self.watch.emit(self._fact(known, call, (bad, rows, everywhere), origin, how, module.training))
 
     def _fact(
-        self,
-        known: _Model,
-        call: int,
-        counted: tuple[int, int, bool],
-        origin: Origin | None,
-        how: str,
-        module: nn.Module | None = None,
+        self, known: _Model, call: int, counted: tuple[int, int, bool], origin: Origin | None, how: str, training: bool
     ) -> NonFiniteOutput:
         names = (origin.given,) if origin is not None and origin.phase == "weights" else ()
         fact = NonFinite(0, f"output of `{known.name}`", "nan", known.place, origin, names, how)
-        training = module is not None and module.training
         return NonFiniteOutput(known.name, known.kind, call, *counted, training, fact)
 
     def end_step(self) -> None:
@@ -304,8 +286,10 @@ class QuietModels(Probe):
 
     def _look(self, module: nn.Module, parameters: list[nn.Parameter], known: _Quiet, called: _Called) -> QuietModel:
         own = {id(parameter) for parameter in parameters}
-        before = known.steps
-        known.steps = sum(held.steps for held, optimizer in self.optimizers.live() if _holds(optimizer, own))
+        before, known.steps = known.steps, 0
+        for held, optimizer in self.optimizers.live():
+            if any(id(parameter) in own for group in optimizer.param_groups for parameter in group["params"]):
+                known.steps += held.steps
         trains = [place for owner, place in calls_of(called.place.file, "train") if owner == known.name]
         return QuietModel(
             self.watch.step,
@@ -335,10 +319,6 @@ class QuietModels(Probe):
             if not any(p is parameters[0] for p in others) and [p.shape for p in others] == shapes:
                 return root.name
         return ""
-
-
-def _holds(optimizer: torch.optim.Optimizer, own: set[int]) -> bool:
-    return any(id(parameter) in own for group in optimizer.param_groups for parameter in group["params"])
 
 
 def _addresses(value: Any) -> list[int]:

@@ -27,7 +27,6 @@ from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.statements import attribute_place
 from torch_debugger.stats.dispatch_modes import no_grad
 from torch_debugger.stats.summary import sampled
-from torch_debugger.stats.transfer import Numbers
 from torch_debugger.system.tracebacks import hidden_in_tracebacks
 
 
@@ -65,6 +64,8 @@ class Checkpoints(Probe):
         given = given if passed is None else passed
         loaded = [key for key in own if key in given]
         missing = [key for key in own if key not in given and not key.endswith("num_batches_tracked")]
+        unexpected = [key for key in given if key not in own]
+        inside = [(key, value) for key, value in given.items() if not loaded and is_a(value, Mapping)]
         parameters = [name for name, _ in module.named_parameters()]
         self.watch.emit(
             CheckpointLoad(
@@ -74,9 +75,9 @@ class Checkpoints(Probe):
                 loaded=len(loaded),
                 own=alike,
                 missing=tuple(_saved(key, own[key]) for key in missing[: self.NAMED]),
-                unexpected=tuple(_saved(key, given[key]) for key in [k for k in given if k not in own][: self.NAMED]),
+                unexpected=tuple(_saved(key, given[key]) for key in unexpected[: self.NAMED]),
                 last_layer=parameters[-1].rpartition(".")[0] if parameters else "",
-                nested=_nested(own, given) if not loaded else "",
+                nested=next((str(key) for key, value in inside if any(name in value for name in own)), ""),
                 kept=taken_at(frame) if own and alike == len(own) else Place(),
                 step=self.watch.step,
                 filtered=passed is not None,
@@ -95,21 +96,12 @@ def _saved(key: str, value: Any) -> SavedTensor:
     return SavedTensor(str(key), tuple(value.shape) if is_a(value, torch.Tensor) else ())
 
 
-def _nested(own: Mapping[str, Any], given: Mapping[str, Any]) -> str:
-    inside = {key: value for key, value in given.items() if is_a(value, Mapping)}
-    return next((str(key) for key, value in inside.items() if any(name in value for name in own)), "")
-
-
 def _passed_over(frame: FrameType, given: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """`current.update(matching)`, and nothing matched: the state in reach of which no name fits."""
     for value in locals_of(frame).values() if is_filled_from_elsewhere(frame) else ():
-        if is_a(value, Mapping) and value is not given and _is_state(value):
+        if is_a(value, Mapping) and value and value is not given and all(is_a(t, torch.Tensor) for t in value.values()):
             return None if any(key in own for key in value) else value
     return None
-
-
-def _is_state(value: Mapping[str, Any]) -> bool:
-    return bool(value) and all(is_a(each, torch.Tensor) for each in value.values())
 
 
 # Tensors that modules keep as plain attributes: weights that nobody trains, states that nobody saves.
@@ -166,6 +158,9 @@ class PlainTensors(Probe):
             self._tell(owner, module, attribute, tensor, kept)
 
     def _tell(self, owner: str, module: nn.Module, attribute: str, tensor: torch.Tensor, kept: Kept) -> None:
+        script = getattr(sys.modules.get("__main__"), "__file__", None)
+        tree = tree_of(script) if isinstance(script, str) else None
+        nodes = nodes_of(tree) if tree is not None else ()
         fact = PlainTensor(
             owner=owner,
             kind=type(module).__name__,
@@ -176,7 +171,7 @@ class PlainTensors(Probe):
             reached=tensor.is_leaf and tensor.grad is not None,
             held=id(tensor) in self.optimizers.parameter_ids(),
             changed=True,
-            saved=_script_saves(),
+            saved=any(isinstance(node, ast.Attribute) and node.attr == "state_dict" for node in nodes),
             place=attribute_place(type(module), attribute.partition("[")[0]) or Place(),
             update=kept.update,
             looks=kept.looks,
@@ -186,11 +181,10 @@ class PlainTensors(Probe):
         if now.shape != kept.sample.shape or now.device != kept.sample.device:
             self.watch.emit(fact)
         else:
-            changed = (now != kept.sample).any().reshape(1)
-            self.watch.transfer.send(changed, functools.partial(self._tell_changed, fact))
-
-    def _tell_changed(self, fact: PlainTensor, changed: Numbers) -> None:
-        self.watch.emit(dataclasses.replace(fact, changed=bool(changed.any())))
+            self.watch.transfer.send(
+                (now != kept.sample).any().reshape(1),
+                lambda changed: self.watch.emit(dataclasses.replace(fact, changed=bool(changed.any()))),
+            )
 
 
 def _plain(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
@@ -210,13 +204,6 @@ def _collected(module: nn.Module, known: set[int]) -> Iterator[tuple[str, torch.
             if is_a(each, torch.Tensor) and each.requires_grad and each.is_leaf and id(each) not in known:
                 yield f"{name}[{key!r}]", each
                 break
-
-
-def _script_saves() -> bool:
-    script = getattr(sys.modules.get("__main__"), "__file__", None)
-    tree = tree_of(script) if isinstance(script, str) else None
-    nodes = nodes_of(tree) if tree is not None else ()
-    return any(isinstance(node, ast.Attribute) and node.attr == "state_dict" for node in nodes)
 
 
 # Which modules the script puts on a device, and by which line: `model.to(device)`, `net.cuda()`.

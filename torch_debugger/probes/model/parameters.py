@@ -137,19 +137,17 @@ class LeftOut:
         forward.on_quiet.append(self._see)
 
     def _see(self, module: nn.Module, given: Any, output: Any) -> None:
-        if self.roots.holder(module) is not None or not self._is_waited_for(module):
+        if self.roots.holder(module) is not None or not module.training:
             return
+        ids, own = self.optimizers.parameter_ids(), list(module.parameters())
+        if not own or not all(id(p) in ids and p.requires_grad and p.grad is None for p in own):
+            return  # no optimizer waits for its gradients
         steps = self._steps.setdefault(module, set())
         steps.add(self.watch.step)
         frame = user_frame(2)
         if len(steps) == self.SEEN and frame is not None:
             self.roots.meet(module, frame)
             self.watch.governor.insist(self.CLOSER_LOOKS)
-
-    def _is_waited_for(self, module: nn.Module) -> bool:
-        held, own = self.optimizers.parameter_ids(), list(module.parameters())
-        waits = all(id(p) in held and p.requires_grad and p.grad is None for p in own)
-        return module.training and bool(own) and waits
 
 
 def is_left_out(root: RootModule, module: nn.Module, held: Collection[int]) -> bool:
@@ -180,7 +178,8 @@ class FreshParameters:
         if self._step == self.watch.step or self._agreeing >= 2 * self.LOOKS:
             return
         self._step = self.watch.step
-        makers = self._makers()
+        trained = [(root, module) for root, module in self.optimizers.looks.roots.alive() if root.trained]
+        makers = [(root.name, maker) for root, module in trained for maker in forward_makers(module)]
         if not makers:
             return
         held = self.optimizers.parameter_ids()
@@ -191,10 +190,6 @@ class FreshParameters:
         self._agreeing = self._agreeing + 1 if fresh else 0
         if self._agreeing >= self.LOOKS:
             self._tell(*makers[0], fresh)
-
-    def _makers(self) -> list[tuple[str, Maker]]:
-        trained = [(root, module) for root, module in self.optimizers.looks.roots.alive() if root.trained]
-        return [(root.name, maker) for root, module in trained for maker in forward_makers(module)]
 
     def _tell(self, root: str, maker: Maker, fresh: list[torch.Tensor]) -> None:
         self.watch.emit(

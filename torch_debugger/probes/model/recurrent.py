@@ -71,21 +71,17 @@ class PaddedStates(Probe):
 
     @no_grad()
     def _see(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
-        if in_transform():
+        if in_transform() or not isinstance(module, (nn.Embedding, nn.RNNBase)):
             return
-        if isinstance(module, nn.Embedding):
-            tokens = next(tensors_in(given), None)
-            if tokens is not None and tokens.dim() == 2:
-                self._tokens[tuple(tokens.shape)] = tokens
-        elif isinstance(module, nn.RNNBase):
-            self._see_layer(path, module, given, made)
-
-    def _see_layer(self, path: str, layer: nn.RNNBase, given: Any, made: Any) -> None:
         tensors, outputs = list(tensors_in(given)), list(tensors_in(made))
+        if isinstance(module, nn.Embedding):
+            if tensors and tensors[0].dim() == 2:
+                self._tokens[tuple(tensors[0].shape)] = tensors[0]
+            return
         self._given_state = self._given_state or any(state.requires_grad for state in tensors[1:])
         if not tensors or tensors[0].dim() != 3 or self._looks.get(path, 0) >= self.EACH:
             return  # packed sequences have two dimensions
-        if not outputs or tensors[0].is_meta or in_transform():
+        if not outputs or tensors[0].is_meta:
             return
         read = tensors[0].detach()
         if read.numel() > self.LARGEST or min(read.shape[:2]) < 2 or outputs[0].grad_fn is None:
@@ -93,31 +89,32 @@ class PaddedStates(Probe):
         self._looks[path] = self._looks.get(path, 0) + 1
         frame = user_frame(2)
         tokens = self._tokens.get(tuple(read.shape[:2]))
-        rows = tokens if tokens is not None else _numbered(read, 0 if layer.batch_first else 1)
-        rows = rows if layer.batch_first else rows.T
+        rows = tokens if tokens is not None else _numbered(read, 0 if module.batch_first else 1)
+        rows = rows if module.batch_first else rows.T
         ends: list[_Output] = [(each.grad_fn, each.output_nr) for each in outputs]
-        known = (_lengths(frame, len(rows)), place_of(frame))
-        self._reads.append(_Read(path, layer, rows, tokens is not None, *known, ends[0], ends[1:]))
+        # A variable that looks like the sequences' lengths: whole numbers, one for each row.
+        variables = locals_of(frame) if frame is not None else {}
+        named = [name for name in variables if "len" in name.lower() or name in ("n", "sizes")]
+        values = [(name, variables[name]) for name in named if is_a(variables[name], torch.Tensor)]
+        lengths = [name for name, each in values if each.shape == (len(rows),) and not each.is_floating_point()]
+        known = (lengths[0] if lengths else "", place_of(frame))
+        self._reads.append(_Read(path, module, rows, tokens is not None, *known, ends[0], ends[1:]))
 
     def _look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         reads, self._reads = self._reads, []
         consumers = nodes_behind(loss.grad_fn) if reads else {}
         for read in reads:
-            used = self._used(read, consumers)
+            states = {node for node, _ in read.states}
+            if any(taker not in states for taker in _takers(read.output, consumers)):
+                steps = read.rows.shape[1]
+                used = "last step" if _is_last_only(read.output, steps, consumers, states) else ""
+            else:
+                # A state that is handed on to another recurrent layer, a decoder's, is another story.
+                final = any(_takers(state, consumers) for state in read.states) and not self._given_state
+                used = "final state" if final else ""
             if used:
-                ends = measure_ends(read.rows)
                 tell = functools.partial(self._tell, read, used, self.watch.step)
-                self.watch.transfer.send(ends, tell)
-
-    def _used(self, read: _Read, consumers: Consumers) -> str:
-        states = {node for node, _ in read.states}
-        takers = [taker for taker in _takers(read.output, consumers) if taker not in states]
-        if takers:
-            steps = read.rows.shape[1]
-            return "last step" if _is_last_only(read.output, steps, consumers, states) else ""
-        # A state that is handed on to another recurrent layer, a decoder's, is another story.
-        final = any(_takers(state, consumers) for state in read.states) and not self._given_state
-        return "final state" if final else ""
+                self.watch.transfer.send(measure_ends(read.rows), tell)
 
     def _tell(self, read: _Read, used: str, step: int, found: Any) -> None:
         last, ended, in_tails, elsewhere, shortest, longest, _ = found.tolist()
@@ -166,17 +163,6 @@ def _takes_last(node: Any, steps: int) -> bool:
     return sizes[dim] == steps and place in (-1, steps - 1)
 
 
-def _lengths(frame: FrameType | None, rows: int) -> str:
-    """A variable that looks like the sequences' lengths: whole numbers, one for each row."""
-    known = locals_of(frame) if frame is not None else {}
-    found = [
-        name
-        for name, value in known.items()
-        if is_a(value, torch.Tensor) and value.shape == (rows,) and not value.is_floating_point()
-    ]
-    return next((name for name in found if "len" in name.lower() or name in ("n", "sizes")), "")
-
-
 # Layers that take the first axis of their input for time, on a few deep steps: what they are given.
 class SequenceInputs:
     EACH = 4  # looks at a layer
@@ -196,10 +182,7 @@ class SequenceInputs:
             return
         if looks or len(self._looks) < self.LAYERS:
             self._looks[path] = looks + 1
-            told = (path, type(module).__name__, tuple(given.shape), self._fed(path))
-            self.watch.emit(SequenceInput(*told, place_of(user_frame(2)), self.watch.step))
-
-    def _fed(self, path: str) -> tuple[int, ...]:
-        root = next((root for root, _ in self.roots.alive() if root.name == path.split(".")[0]), None)
-        fed = first_tensor(root.call) if root is not None and root.call is not None else None
-        return tuple(fed.shape) if fed is not None else ()
+            root = next((root for root, _ in self.roots.alive() if root.name == path.split(".")[0]), None)
+            fed = first_tensor(root.call) if root is not None and root.call is not None else None
+            known = (path, type(module).__name__, tuple(given.shape), tuple(fed.shape) if fed is not None else ())
+            self.watch.emit(SequenceInput(*known, place_of(user_frame(2)), self.watch.step))

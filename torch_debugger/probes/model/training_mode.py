@@ -120,15 +120,6 @@ class _Pass:
     phases: dict[str, Phases]
 
 
-@dataclass
-class _Ended:
-    """A pass that is over, kept until it is known whether its graph was used."""
-
-    fact: PassFact
-    backwards: int
-    calls: int
-
-
 class Passes(Probe):
     name = "passes"
     TOLD = 400
@@ -141,7 +132,8 @@ class Passes(Probe):
         self.loaders = loaders
         self._told = 0
         self._open: dict[int, _Pass] = {}
-        self._ended: _Ended | None = None
+        # A pass that is over, kept until it is known whether its graph was used; backwards and calls by then.
+        self._ended: tuple[PassFact, int, int] | None = None
         self._states: dict[int, torch.Tensor] = {}  # of the generator, when a loader's last pass began
         self._modes: MutableMapping[nn.Module, TwoModes] = WeakKeysById()
         loaders.on_pass_begin.append(self._begin)
@@ -178,9 +170,13 @@ class Passes(Probe):
         self._tell_ended()
         self._told += 1
         clock = self.watch.clock
-        file = begun.place.file
-        calls = [call for root, module in self.roots.alive() for call in self._calls(root, module, begun)]
-        self._ended = _Ended(
+        alive = self.roots.alive()
+        calls = [call for root, module in alive for call in self._calls(root, module, begun)]
+        # Then a graph is wanted although no backward() comes: forces of a potential, attacks, saliency.
+        files = {begun.place.file, *(class_place(type(module)).file for _, module in alive)}
+        inputs = [tensor for root, _ in alive if root.call is not None for tensor in tensors_in(root.call)]
+        asks_gradients = any(calls_of(each, "grad") for each in files) or any(each.requires_grad for each in inputs)
+        self._ended = (
             PassFact(
                 self.watch.step,
                 begun.loader,
@@ -193,7 +189,7 @@ class Passes(Probe):
                 begun.age,
                 begun.repeats,
                 seeding_in_loop(begun.place) if begun.repeats else Place(),
-                self._asks_gradients(file),
+                asks_gradients,
             ),
             clock.backwards,
             self._calls_with_graph(),
@@ -203,9 +199,10 @@ class Passes(Probe):
         """A backward() with no call of a model before it was made of the pass itself."""
         ended, self._ended = self._ended, None
         if ended is not None:
-            since = self.watch.clock.backwards - ended.backwards
-            late = since if self._calls_with_graph() - ended.calls < since else 0
-            self.watch.emit(dataclasses.replace(ended.fact, backwards=ended.fact.backwards + late))
+            fact, backwards, calls = ended
+            since = self.watch.clock.backwards - backwards
+            late = since if self._calls_with_graph() - calls < since else 0
+            self.watch.emit(dataclasses.replace(fact, backwards=fact.backwards + late))
 
     def _calls_with_graph(self) -> int:
         phases = [root.phases for root, _ in self.roots.alive()]
@@ -235,10 +232,3 @@ class Passes(Probe):
                 uncalled=uncalled(begun.place.file, "eval", root.name),
             )
         ]
-
-    def _asks_gradients(self, file: str | None) -> bool:
-        """Then a graph is wanted although no backward() comes: forces of a potential, attacks, saliency."""
-        alive = self.roots.alive()
-        files = {file, *(class_place(type(module)).file for _, module in alive)}
-        inputs = [tensor for root, _ in alive if root.call is not None for tensor in tensors_in(root.call)]
-        return any(calls_of(each, "grad") for each in files) or any(tensor.requires_grad for tensor in inputs)

@@ -20,7 +20,7 @@ from torch_debugger.probes.optimizers import Optimizers, group_numbers
 from torch_debugger.probes.optimizers_known import TrackedOptimizer
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import HandMadeWeights, Origin, Place, TwinUnits, UntiedWeights
-from torch_debugger.source.parameters import Tie, constant_fill, drawn_leaf, ties
+from torch_debugger.source.parameters import constant_fill, drawn_leaf, ties
 from torch_debugger.source.statements import attribute_place, setting_of
 from torch_debugger.stats.dispatch_modes import item_of, no_grad, own_part
 from torch_debugger.stats.summary import sampled
@@ -81,16 +81,14 @@ class HandMade:
         names = self.backward.roots.path_of_parameter()
         leaves = [getattr(node, "variable", None) for node in nodes_behind(loss.grad_fn)]
         own = [leaf for leaf in leaves if leaf is not None and id(leaf) not in names]
-        spreads = [_spread(leaf) for leaf in own if leaf.dim() == 2 and leaf.numel() >= self.SMALLEST]
+        matrices = [leaf for leaf in own if leaf.dim() == 2 and leaf.numel() >= self.SMALLEST]
+        sizes = [item_of(leaf.detach().float().square().mean().sqrt()) for leaf in matrices]
+        # Which of its sizes counts inputs is not known: the smaller one says less.
+        spreads = [size * math.sqrt(min(leaf.shape)) for leaf, size in zip(matrices, sizes, strict=True)]
         if spreads:
             place = drawn_leaf(frame.f_code.co_filename if frame is not None else None) or Place()
             told = (len(spreads), statistics.median(spreads), place)
             self.watch.emit(HandMadeWeights(*told, self.watch.step))
-
-
-def _spread(weight: torch.Tensor) -> float:
-    """Which of its sizes counts inputs is not known: the smaller one says less."""
-    return item_of(weight.detach().float().square().mean().sqrt()) * math.sqrt(min(weight.shape))
 
 
 # Units that are alike: rows of a weight matrix that are equal, with gradients that keep them so.
@@ -114,8 +112,13 @@ class AlikeUnits:
 
     @no_grad()
     def look(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
-        parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        matrices = [p for p in parameters if _is_candidate(p)]
+        matrices = [
+            p
+            for group in optimizer.param_groups
+            for p in group["params"]
+            if p.grad is not None and p.grad.layout is torch.strided
+            if p.dim() >= 2 and p.shape[0] >= _FEWEST and p.is_floating_point()
+        ]
         waiting = [p for p in matrices if id(p) not in self._different][: self.MOST]
         if waiting or self._told:
             numbers = [compare_rows(p) for p in waiting]
@@ -145,17 +148,6 @@ class AlikeUnits:
                     if own is parameter:
                         return constant_fill(child, name, held.place.file) or Place()
         return Place()
-
-
-def _is_candidate(parameter: torch.Tensor) -> bool:
-    gradient = parameter.grad
-    return (
-        gradient is not None
-        and gradient.layout is torch.strided
-        and parameter.dim() >= 2
-        and parameter.shape[0] >= _FEWEST
-        and parameter.is_floating_point()
-    )
 
 
 def compare_rows(parameter: torch.Tensor) -> torch.Tensor:
@@ -201,17 +193,22 @@ class Untied:
             if moved and not tie.shared:
                 continue
             first, second = _find(owner, tie.first), _find(owner, tie.second)
-            if first is None or second is None or {id(first), id(second)} - own or _is_one(first, second):
+            if first is None or second is None or {id(first), id(second)} - own:
                 continue
-            if first.shape != second.shape:
-                continue  # a new head for other classes
+            if first is second or first.data_ptr() == second.data_ptr() or first.shape != second.shape:
+                continue  # they are one, or the second is a new head for other classes
             names = f"{start}.{tie.first}", f"{start}.{tie.second}"
             how = "undone" if tie.shared else "copied"
             fact = UntiedWeights(root, *names, second.numel(), how, tie.place, self.watch.step)
+            kinds = {type(owner.get_submodule(path.rpartition(".")[0])) for path in (tie.first, tie.second)}
             if tie.shared:
                 self.watch.emit(fact)
-            elif _are_embedding_and_linear(owner, tie):
-                self.watch.transfer.send(_unlike(first, second), functools.partial(self._tell_copy, fact))
+            elif kinds == {nn.Embedding, nn.Linear}:
+                # The one may hold the other's values by copy; layers of one kind are often begun alike. Do they
+                # differ, and are there different numbers in the first?
+                some = sampled(first)
+                unlike = torch.stack([(first.to(second.device) != second).any(), (some != some[0]).any()])
+                self.watch.transfer.send(unlike, functools.partial(self._tell_copy, fact))
 
     def _tell_copy(self, fact: UntiedWeights, unlike: Numbers) -> None:
         """Equal, and not all one number: layers are often begun with zeros on purpose."""
@@ -225,19 +222,3 @@ def _find(owner: nn.Module, path: str) -> torch.Tensor | None:
         return owner.get_parameter(path)
     except AttributeError:
         return None
-
-
-def _is_one(first: torch.Tensor, second: torch.Tensor) -> bool:
-    return first is second or first.data_ptr() == second.data_ptr()
-
-
-def _are_embedding_and_linear(owner: nn.Module, tie: Tie) -> bool:
-    """Of which the one may hold the other's values by copy; layers of one kind are often begun alike."""
-    kinds = {type(owner.get_submodule(path.rpartition(".")[0])) for path in (tie.first, tie.second)}
-    return kinds == {nn.Embedding, nn.Linear}
-
-
-def _unlike(first: torch.Tensor, second: torch.Tensor) -> torch.Tensor:
-    """Whether they differ, and whether there are different numbers in the first."""
-    some = sampled(first)
-    return torch.stack([(first.to(second.device) != second).any(), (some != some[0]).any()])
