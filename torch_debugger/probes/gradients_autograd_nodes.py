@@ -6,7 +6,7 @@ import functools
 import weakref
 from bisect import bisect_right
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -38,42 +38,31 @@ class GraphKeeping:
     def look(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if frame is None:
             return
-        file = frame.f_code.co_filename
-        if self._generators is None and self.watch.step > 1:  # by then the loop over one has begun
+        step, file = self.watch.step, frame.f_code.co_filename
+        if self._generators is None and step > 1:  # by then the loop over one has begun
             self._generators = waiting_generators() if yields(file) else []
         waiting = [generator() for generator in self._generators or ()]
         variables = list(variables_in_reach(frame, waiting))
         for hoard in graph_containers(variables):
-            since = self._since(hoard)
-            if since < self.watch.step and hoard.count > 1:
-                self._tell(hoard, "container", since, *addition_to(file, hoard.name))
+            # When its oldest tensor was first seen there: a list that is emptied starts anew.
+            known = self._oldest.get(hoard.name)
+            if known is None or known[0]() is not hoard.oldest:
+                known = self._oldest[hoard.name] = (weakref.ref(hoard.oldest), step)
+            if known[1] < step and hoard.count > 1:
+                self._tell(hoard, "container", known[1], *addition_to(file, hoard.name))
         added = list(sums(variables, loss))
         for hoard in added:
-            self._tell_sum(hoard, "sum", *addition_to(file, hoard.name))
-        for hoard, place in self._chains(variables, {hoard.name for hoard in added}, file):
-            self._tell_sum(hoard, "chain", place, hoard.name)
-
-    def _chains(
-        self, variables: list[tuple[str, Any]], told: set[str], file: str
-    ) -> Iterator[tuple[GraphContainer, Place]]:
-        """Tensors that are made of their own last value, and so keep the graphs of all steps behind them."""
+            since = self._since_first.setdefault(hoard.name, step)
+            self._tell(hoard, "sum", since, *addition_to(file, hoard.name))
+        # Tensors that are made of their own last value, and so keep the graphs of all steps behind them.
+        names = {hoard.name for hoard in added}
         for name, value in variables:
-            if is_a(value, torch.Tensor) and value.grad_fn is not None and name not in told:
+            if is_a(value, torch.Tensor) and value.grad_fn is not None and name not in names:
                 place = carried_over(file, name)
                 count = steps_behind(value, self.numbers.starts) if place is not None else 0
                 if place is not None and count > 1:
-                    yield GraphContainer(name, count, value), place
-
-    def _since(self, hoard: GraphContainer) -> int:
-        """When its oldest tensor was first seen there: a list that is emptied starts anew."""
-        known = self._oldest.get(hoard.name)
-        if known is not None and known[0]() is hoard.oldest:
-            return known[1]
-        self._oldest[hoard.name] = (weakref.ref(hoard.oldest), self.watch.step)
-        return self.watch.step
-
-    def _tell_sum(self, hoard: GraphContainer, form: str, place: Place, added: str) -> None:
-        self._tell(hoard, form, self._since_first.setdefault(hoard.name, self.watch.step), place, added)
+                    since = self._since_first.setdefault(name, step)
+                    self._tell(GraphContainer(name, count, value), "chain", since, place, name)
 
     def _tell(self, hoard: GraphContainer, form: str, since: int, place: Place, added: str) -> None:
         scalar = hoard.oldest.numel() == 1

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
@@ -145,7 +145,13 @@ class WrittenValues:
             value = names.get(write.target)
             if not is_a(value, torch.Tensor) or not value.grad_fn or not in_same_pass(write.place, backward):
                 continue
-            if _address(value) in _kept_memory(nodes, _last_before(write.place, backward, names)):
+            # The number of the newest node that was there when the line of the write ran, as far as variables show.
+            touched = touched_between(write.place, backward)
+            tensors = [(name, each.grad_fn) for name, each in names.items() if is_a(each, torch.Tensor)]
+            numbers = {name: node._sequence_nr() for name, node in tensors if node is not None}
+            later = {number for name, number in numbers.items() if name in touched}
+            last = max({number for name, number in numbers.items() if name not in touched} - later, default=-1)
+            if _address(value) in _kept_memory(nodes, last):
                 where = (write.place, backward, self.watch.step)
                 self._tell(DataWritten(write.target, value.numel(), False, 0.0, *where))
 
@@ -153,20 +159,6 @@ class WrittenValues:
         self._told[fact.name] += 1
         if self._told[fact.name] <= self.MOST_TOLD:
             self.watch.emit(fact)
-
-
-def _last_before(write: Place, backward: Place, names: dict[str, Any]) -> int:
-    """The number of the newest node that was there when the line of the write ran, as far as variables show."""
-    touched = touched_between(write, backward)
-    later = set(_numbers(names[name] for name in touched if name in names))
-    earlier = set(_numbers(value for name, value in names.items() if name not in touched))
-    return max(earlier - later, default=-1)
-
-
-def _numbers(values: Iterable[Any]) -> Iterable[int]:
-    for value in values:
-        if is_a(value, torch.Tensor) and value.grad_fn is not None:
-            yield value.grad_fn._sequence_nr()
 
 
 def _kept_memory(nodes: list[Any], last: int) -> set[int]:

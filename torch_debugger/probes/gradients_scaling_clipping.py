@@ -123,13 +123,14 @@ class Scaler(Probe):
         """Fused optimizers step in any case, and leave out the update on the device."""
         if not getattr(optimizer, "_step_supports_amp_scaling", False) or not scaler.is_enabled():
             return
+
+        def deliver(found: Any) -> None:
+            if found[0]:
+                self.watch.say(step, {"scaler/skipped": 1.0})
+
         found = [*scaler._per_optimizer_states[id(optimizer)]["found_inf_per_device"].values()]
         if found:
-            self.watch.transfer.send(found[0].reshape(1), functools.partial(self._late_skip, step))
-
-    def _late_skip(self, step: int, found: Any) -> None:
-        if found[0]:
-            self.watch.say(step, {"scaler/skipped": 1.0})
+            self.watch.transfer.send(found[0].reshape(1), deliver)
 
     def _before_update(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
         """Told on deep steps."""
@@ -241,10 +242,7 @@ class Clipping(Probe):
     def install(self, patches: Patches) -> None:
         for name, limit in _LIMITS.items():
             ours = self._around(getattr(utils.clip_grad, name), limit)
-            for owner in (
-                utils.clip_grad,
-                utils,
-            ):  # one function under both names, as before: it can be pickled
+            for owner in (utils.clip_grad, utils):  # one function under both names, as before: it can be pickled
                 patches.replace(owner, name, functools.partial(_instead, ours))
 
     def _around(self, original: Callable[..., Any], limit: str) -> Callable[..., Any]:
@@ -254,7 +252,11 @@ class Clipping(Probe):
         def clip(*arguments: Any, **keywords: Any) -> Any:
             if torch.compiler.is_compiling():
                 return original(*arguments, **keywords)
-            before = self.watch.probe(self.name, self._versions, limit) if self._is_curious() else None
+            step, before = self.watch.step, None
+            if step >= self._next:
+                self._looked_at, self._next = step, step + max(1, step // 20)
+            if step == self._looked_at or self.watch.depth == DEEP:
+                before = self.watch.probe(self.name, self._versions, limit)
             with hidden_in_tracebacks:
                 result = original(*arguments, **keywords)
             if before:
@@ -262,12 +264,6 @@ class Clipping(Probe):
             return result
 
         return clip
-
-    def _is_curious(self) -> bool:
-        step = self.watch.step
-        if step >= self._next:
-            self._looked_at, self._next = step, step + max(1, step // 20)
-        return step == self._looked_at or self.watch.depth == DEEP
 
     def _versions(self, limit: str) -> Versions:
         """clip_grad_value_ does not tell the norm it found."""
@@ -279,28 +275,23 @@ class Clipping(Probe):
         self, before: Versions, takes: inspect.Signature, limit: str, arguments: Any, keywords: Any, result: Any
     ) -> None:
         given = takes.bind(*arguments, **keywords).arguments.get(limit)
-        place = place_of(user_frame(2))
+        place, step = place_of(user_frame(2)), self.watch.step
         value = float(given) if isinstance(given, int | float) else math.nan
         for held, optimizer, version, norm in before:
             if _version(optimizer) == version:
                 continue
-            scaler = self.scaler.scaler_of(optimizer)
+            scaler, name = self.scaler.scaler_of(optimizer), self.scaler.name_of(optimizer)
             if scaler is not None and self.watch.depth == DEEP:
-                self.scaler.tell("clipped", scaler, self.scaler.name_of(optimizer), place, value, result)
+                self.scaler.tell("clipped", scaler, name, place, value, result)
             elif scaler is None:
                 found = result.detach().float() if isinstance(result, torch.Tensor) else norm
                 left = _norm(optimizer) if limit == "clip_value" else torch.full_like(found, math.nan)
-                self._tell(held, optimizer, place, value, torch.stack((found, left)))
+                late = held.steps > 0 and self.watch.clock.backwards == held.backwards
 
-    def _tell(
-        self, held: TrackedOptimizer, optimizer: Optimizer, place: Place, limit: float, found: torch.Tensor
-    ) -> None:
-        step, name = self.watch.step, self.scaler.name_of(optimizer)
-        late = held.steps > 0 and self.watch.clock.backwards == held.backwards
-        self.watch.transfer.send(
-            found,
-            lambda both: self.watch.emit(ClipFact(step, name, place, limit, float(both[0]), late, float(both[1]))),
-        )
+                def deliver(both: Any, name: str = name, late: bool = late) -> None:
+                    self.watch.emit(ClipFact(step, name, place, value, float(both[0]), late, float(both[1])))
+
+                self.watch.transfer.send(torch.stack((found, left)), deliver)
 
 
 def _instead(ours: Callable[..., Any], original: Any) -> Callable[..., Any]:

@@ -66,7 +66,14 @@ class Unreached(Probe):
             if rows is not None and rows[0] == self.watch.step:
                 parts = unreached_parts(module, root.name, rows[1])
                 self._explain(root.name, module, parts, rows[1])
-                self._count(root.name, parts)
+                before = self._counts.get(root.name, {})
+                now = self._counts[root.name] = {part: before.get(part, 0) + 1 for part in parts}
+                agreed = [part for part, count in now.items() if count >= self.AGREEING]
+                agreed = [part for part in agreed if part not in self._explained]
+                if agreed:
+                    self._wanted[root.name] = agreed[: self.PARTS]
+                    if self._traces < self.TRACES:
+                        self.watch.governor.request(2)
 
     def remove(self) -> None:
         """The run is over: what was never reached has not moved either."""
@@ -77,45 +84,32 @@ class Unreached(Probe):
 
     def _explain(self, root: str, module: nn.Module, parts: list[str], rows: tuple[LedgerRow, ...]) -> None:
         wanted = [part for part in self._wanted.pop(root, []) if part in parts]
-        if not self._tracing.calls:
+        if not wanted or not self._tracing.calls:
             return
-        places = constructor_places(module, root) if wanted else {}
+        places = constructor_places(module, root)
+        modules = {f"{root}.{path}" if path else root: inner for path, inner in module.named_modules()}
         for part in wanted:
-            fact = self._fact(root, module, part, rows, places.get(part) or Place())
+            own, inner = [row for row in rows if _lies_in(row.name, part)], modules.get(part)
+            found = explain_part(module, root, part, self._tracing.calls)
+            fact = UnreachedPart(
+                root=root,
+                part=part,
+                kind=type(inner).__name__ if inner is not None else "Parameter",
+                place=places.get(part) or Place(),
+                parameters=len(own),
+                elements=sum(row.elements for row in own),
+                reason=found.reason,
+                cut=found.place,
+                following=found.following,
+                instead=found.instead,
+                training=inner.training if inner is not None else module.training,
+                step=self.watch.step,
+            )
             # Kept by itself, not by a weak reference: most models are gone when their script is over.
-            parameter = _smallest_parameter(module, root, part)
+            named = [(f"{root}.{name}", p) for name, p in module.named_parameters() if p.requires_grad]
+            parameter = min((p for name, p in named if _lies_in(name, part)), key=torch.numel)
             self._explained[part] = fact, parameter, sampled(parameter).clone()
             self.watch.emit(fact)
-
-    def _fact(
-        self, root: str, module: nn.Module, part: str, rows: tuple[LedgerRow, ...], place: Place
-    ) -> UnreachedPart:
-        own = [row for row in rows if _lies_in(row.name, part)]
-        inner = module.get_submodule(part.removeprefix(root).strip(".")) if _is_module(module, root, part) else None
-        found = explain_part(module, root, part, self._tracing.calls)
-        return UnreachedPart(
-            root=root,
-            part=part,
-            kind=type(inner).__name__ if inner is not None else "Parameter",
-            place=place,
-            parameters=len(own),
-            elements=sum(row.elements for row in own),
-            reason=found.reason,
-            cut=found.place,
-            following=found.following,
-            instead=found.instead,
-            training=inner.training if inner is not None else module.training,
-            step=self.watch.step,
-        )
-
-    def _count(self, root: str, parts: list[str]) -> None:
-        before = self._counts.get(root, {})
-        now = self._counts[root] = {part: before.get(part, 0) + 1 for part in parts}
-        agreed = [part for part, count in now.items() if count >= self.AGREEING and part not in self._explained]
-        if agreed:
-            self._wanted[root] = agreed[: self.PARTS]
-            if self._traces < self.TRACES:
-                self.watch.governor.request(2)
 
 
 def unreached_parts(module: nn.Module, root: str, rows: tuple[LedgerRow, ...]) -> list[str]:
@@ -131,17 +125,8 @@ def unreached_parts(module: nn.Module, root: str, rows: tuple[LedgerRow, ...]) -
     return found + sorted(name for name in lost if not any(_lies_in(name, part) for part in found))
 
 
-def _smallest_parameter(module: nn.Module, root: str, part: str) -> torch.Tensor:
-    named = [(f"{root}.{name}", parameter) for name, parameter in module.named_parameters()]
-    return min((p for name, p in named if p.requires_grad and _lies_in(name, part)), key=torch.numel)
-
-
 def _lies_in(name: str, part: str) -> bool:
     return name == part or name.startswith(part + ".")
-
-
-def _is_module(module: nn.Module, root: str, part: str) -> bool:
-    return any((f"{root}.{path}" if path else root) == part for path, _ in module.named_modules())
 
 
 # Why no gradient reaches a part of a model: what its source and one traced step say together.
@@ -199,18 +184,12 @@ def _cut_behind(last: Call, calls: Sequence[Call]) -> LooseEnd:
     if dropped is not None:
         return LooseEnd("dropped", dropped)
     found = find_cut(last.lines)
-    if found is None:
-        return _cut_in_another(last, calls)
-    after = [call for call in calls if call.began > last.ended and not call.takes_grad]
-    following = min(after, key=lambda call: call.began, default=None)
-    return LooseEnd("cut", found, following.path if following is not None else "")
-
-
-def _cut_in_another(last: Call, calls: Sequence[Call]) -> LooseEnd:
-    """A module of the user's is given what could be trained, and what it gives does not lead back to that."""
-    behind = [call for call in calls if call.began > last.ended and call.takes_grad and not call.passes_grad]
-    for call in sorted(behind, key=lambda call: call.began):
-        source = class_source(type(call.module))
+    after = sorted((call for call in calls if call.began > last.ended), key=lambda call: call.began)
+    if found is not None:
+        return LooseEnd("cut", found, next((call.path for call in after if not call.takes_grad), ""))
+    # A module of the user's is given what could be trained, and what it gives does not lead back to that.
+    for call in after:
+        source = class_source(type(call.module)) if call.takes_grad and not call.passes_grad else None
         for node in source[1].body if source else ():
             if source and isinstance(node, ast.FunctionDef) and node.name == "forward":
                 found = cut_of_arguments(source[0], node)
@@ -273,31 +252,24 @@ class Tracing:
         lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in users[: self.FRAMES])
         takes = any(tensor.requires_grad for tensor in tensors_in(arguments))
         call = Call(self._paths[id(module)], module, lines, takes, torch.is_grad_enabled(), self._events)
-        if takes and is_user_file(_file_of(module)):
+        code = forward_code(module) if takes else None
+        if code is not None and is_user_file(code.co_filename):
             call.given = tuple(tensor.grad_fn for tensor in tensors_in(arguments) if tensor.grad_fn is not None)
         self._events += 1
         self.calls.append(call)
 
     def _leave(self, module: nn.Module, output: Any) -> None:
         call = next((each for each in reversed(self.calls) if each.module is module and each.ended < 0), None)
-        if call is not None:
-            call.ended = self._events
-            call.gives_grad = any(tensor.requires_grad for tensor in tensors_in(output))
-            if call.given:
-                call.passes_grad = self._leads_back(output, call.given)
-                call.given = ()
-            self._events += 1
-
-    def _leads_back(self, output: Any, given: tuple[Any, ...]) -> bool:
-        wanted = set(given)
-        for tensor in tensors_in(output):
-            if tensor.grad_fn is not None:
-                nodes, _, more = walk_nodes(tensor.grad_fn, self.NODES)
-                if more or wanted.intersection(nodes):
-                    return True
-        return False
-
-
-def _file_of(module: nn.Module) -> str:
-    code = forward_code(module)
-    return code.co_filename if code is not None else "<none>"
+        if call is None:
+            return
+        call.ended = self._events
+        call.gives_grad = any(tensor.requires_grad for tensor in tensors_in(output))
+        if call.given:
+            call.passes_grad, wanted, call.given = False, set(call.given), ()
+            for tensor in tensors_in(output):
+                if tensor.grad_fn is not None:
+                    nodes, _, more = walk_nodes(tensor.grad_fn, self.NODES)
+                    if more or wanted.intersection(nodes):
+                        call.passes_grad = True
+                        break
+        self._events += 1
