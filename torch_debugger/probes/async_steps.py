@@ -66,7 +66,9 @@ class AsyncSteps(Probe):
             self._moments.append(moment_without_graphs(frame))
         alive = [root for root, _ in self.roots.alive() if root.lags]
         self._first = {root.name: (root.first_rng, root.first_device_rng) for root in alive}
-        self._due = self._is_due()
+        now = time.perf_counter()
+        self._began = now if self._began is None else self._began
+        self._due = self._spent_s <= self.FREE_S + self.SHARE_OF_TIME * (now - self._began)
         if self._due:
             self._timed(self.weights.see, loss)
 
@@ -84,12 +86,14 @@ class AsyncSteps(Probe):
         if self._over or not self._due:
             return
         self._seen = True
-        if gradient is not None:
-            self._timed(self._send_flag, gradient, tell)
+        if gradient is None:
+            return
 
-    def _send_flag(self, gradient: torch.Tensor, tell: Callable[[int], None]) -> None:
-        flag, step = self.weights.see(gradient.sum(dtype=torch.float32)), self.watch.step
-        self.watch.transfer.send(flag.clone().reshape(1), lambda found: None if found[0] == 0 else tell(step))
+        def send(gradient: torch.Tensor) -> None:
+            flag, step = self.weights.see(gradient.sum(dtype=torch.float32)), self.watch.step
+            self.watch.transfer.send(flag.clone().reshape(1), lambda found: None if found[0] == 0 else tell(step))
+
+        self._timed(send, gradient)
 
     def end_step(self) -> None:
         if self._over or not self.roots.any_lags:
@@ -106,18 +110,14 @@ class AsyncSteps(Probe):
             if root.call is not None and root.lags
         }
         if calls:
-            if not self._inputs:
-                self._limit_to(calls)
+            if not self._inputs:  # as many steps as the memory allows, by the size of the first
+                tensors = [tensor for call, *_ in calls.values() for tensor in tensors_in(call)]
+                size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
+                allowed = free_bytes(tensors[0].device) * self.SHARE_OF_FREE if tensors else 0.0
+                most = self.STEPS if size == 0 else max(2, min(self.STEPS, int(allowed // size)))
+                self._inputs = deque(maxlen=most)
             self._inputs.append(Inputs(self.watch.step, tuple(self._moments), calls))
         self._moments, self._first = [], {}
-
-    def _limit_to(self, calls: Mapping[str, tuple[Any, ...]]) -> None:
-        """As many steps as the memory allows, by the size of the first."""
-        tensors = [tensor for call, *_ in calls.values() for tensor in tensors_in(call)]
-        size = sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-        allowed = free_bytes(tensors[0].device) * self.SHARE_OF_FREE if tensors else 0.0
-        most = self.STEPS if size == 0 else max(2, min(self.STEPS, int(allowed // size)))
-        self._inputs = deque(maxlen=most)
 
     def of(self, step: int) -> Inputs | None:
         return next((kept for kept in self._inputs if kept.step == step), None)
@@ -138,13 +138,7 @@ class AsyncSteps(Probe):
         self._moments = []
         self.weights.let_go()
 
-    def remove(self) -> None:
-        self.let_go()
-
-    def _is_due(self) -> bool:
-        now = time.perf_counter()
-        self._began = now if self._began is None else self._began
-        return self._spent_s <= self.FREE_S + self.SHARE_OF_TIME * (now - self._began)
+    remove = let_go
 
     def _timed(self, function: Callable[..., Any], *arguments: Any) -> Any:
         start = time.perf_counter()
@@ -183,13 +177,18 @@ class FrozenWeights:
         new = [p for p in parameters if id(p) not in self._known and p.is_floating_point()]
         if not new or self._refused:
             return
-        if not _fits(new, self.SHARE_OF_FREE):
+        if 2 * sum(p.numel() * p.element_size() for p in new) > free_bytes(new[0].device) * self.SHARE_OF_FREE:
             self.let_go()
             self._refused = True
             return
         self._known |= {id(p) for p in new}
         for dtype, device in {(p.dtype, p.device) for p in new}:
-            self._copies.append(_copies_of([p for p in new if (p.dtype, p.device) == (dtype, device)]))
+            own = [p for p in new if (p.dtype, p.device) == (dtype, device)]
+            latest = torch.empty(sum(p.numel() for p in own), dtype=dtype, device=device)
+            copies = _Copies(own, _views(latest, own), latest, torch.empty_like(latest))
+            torch._foreach_copy_(copies.views, own)
+            copies.kept.copy_(latest)
+            self._copies.append(copies)
 
     @no_grad()
     def see(self, number: torch.Tensor) -> torch.Tensor:
@@ -234,14 +233,6 @@ class FrozenWeights:
         self._known = set()
 
 
-def _copies_of(parameters: list[torch.Tensor]) -> _Copies:
-    latest = torch.empty(sum(p.numel() for p in parameters), dtype=parameters[0].dtype, device=parameters[0].device)
-    copies = _Copies(parameters, _views(latest, parameters), latest, torch.empty_like(latest))
-    torch._foreach_copy_(copies.views, parameters)
-    copies.kept.copy_(latest)
-    return copies
-
-
 def _views(flat: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Tensor]:
     parts = torch.split(flat, [p.numel() for p in parameters])
     return [part.view(p.shape) for part, p in zip(parts, parameters, strict=True)]
@@ -249,8 +240,3 @@ def _views(flat: torch.Tensor, parameters: list[torch.Tensor]) -> list[torch.Ten
 
 def _pairs(copies: _Copies) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
     return zip(copies.parameters, _views(copies.kept, copies.parameters), strict=True)
-
-
-def _fits(tensors: list[torch.Tensor], share: float) -> bool:
-    needed = 2 * sum(tensor.numel() * tensor.element_size() for tensor in tensors)
-    return needed <= free_bytes(tensors[0].device) * share

@@ -145,37 +145,30 @@ class Backward(Probe):
         if key not in self._sites:
             place = place_of(frame)
             loop = innermost_loop(place)
-            site = LossSite(self._free_name(loss_name(place)), place, self.watch.step, loop)
+            name, taken = loss_name(place), {site.name for site in self._sites.values()}
+            free = name if name not in taken else f"{name}_{len(taken) + 1}"
+            site = LossSite(free, place, self.watch.step, loop)
             self._sites[key] = site
             self.watch.emit(site)
         return self._sites[key]
 
-    def _free_name(self, name: str) -> str:
-        taken = {site.name for site in self._sites.values()}
-        return name if name not in taken else f"{name}_{len(taken) + 1}"
-
     def _take_value(self, loss: torch.Tensor, unscaled: torch.Tensor, site: LossSite) -> None:
         if self.watch.transfer.lags(loss) and not self.hunt.policy.waits:
             step = self.watch.step
-            self.watch.transfer.send(
-                unscaled.detach().float().reshape(1),
-                lambda found: self._late_value(float(found[0]), site, step),
-            )
+
+            def deliver(found: Numbers) -> None:  # some steps late
+                value = float(found[0])
+                self.watch.say(step, {"loss": value} if len(self._sites) == 1 else {f"loss/{site.name}": value})
+                self.hunt.loss_arrived(value, site.place, step)
+
+            self.watch.transfer.send(unscaled.detach().float().reshape(1), deliver)
             return
         value = item_of(unscaled)
-        self._add_value(value, site)
+        total, count = self._sums.get(site.name, (0.0, 0))
+        self._sums[site.name] = (total + value, count + 1)
         if not math.isfinite(value):
             self.met_nonfinite = True
             self.hunt.loss_is_not_finite(value, loss, site.place, self.saved_hooks)
-
-    def _late_value(self, value: float, site: LossSite, step: int) -> None:
-        """A loss from the device, some steps late."""
-        self.watch.say(step, {"loss": value} if len(self._sites) == 1 else {f"loss/{site.name}": value})
-        self.hunt.loss_arrived(value, site.place, step)
-
-    def _add_value(self, value: float, site: LossSite) -> None:
-        total, count = self._sums.get(site.name, (0.0, 0))
-        self._sums[site.name] = (total + value, count + 1)
 
     def end_step(self) -> None:
         scalars = self.watch.scalars
@@ -186,14 +179,11 @@ class Backward(Probe):
             scalars["loss"] = value  # of several, the last one of the step
         self._sums, self._looks = {}, {}
         if "loss" in scalars:
-            self._notice_spike(scalars["loss"])
-
-    def _notice_spike(self, loss: float) -> None:
-        typical = self._typical_loss
-        if typical is not None and (not math.isfinite(loss) or abs(loss) > 5.0 * abs(typical) + 1e-6):
-            self.watch.governor.request(2)
-        if math.isfinite(loss):
-            self._typical_loss = loss if typical is None else 0.9 * typical + 0.1 * loss
+            loss, typical = scalars["loss"], self._typical_loss
+            if typical is not None and (not math.isfinite(loss) or abs(loss) > 5.0 * abs(typical) + 1e-6):
+                self.watch.governor.request(2)
+            if math.isfinite(loss):
+                self._typical_loss = loss if typical is None else 0.9 * typical + 0.1 * loss
 
     def _read_graph(self, loss: torch.Tensor, site: LossSite, frame: FrameType | None) -> None:
         names = self.roots.path_of_parameter() | self.optimizers.strays.parameters
@@ -237,21 +227,20 @@ class Backward(Probe):
 
     def _with_place(self, node: GraphNode, site: Place) -> GraphNode:
         """Activations and losses get the line of their call: in the models' classes, else above backward()."""
-        if node.op == "Relu" or "dropped" in node.saved:  # of many, the one that forward returns can be told
-            return dataclasses.replace(node, place=self._returned("relu" if node.op == "Relu" else "dropout"))
-        if node.op in TERM_CALLS:  # of a loss written by hand; a model has functions of the same name
-            return dataclasses.replace(node, place=last_call_before(site, TERM_CALLS[node.op]))
+        modules = [module for _, module in self.roots.alive()]
         names = NODE_CALLS.get(node.op)
-        if names is None:
+        if node.op == "Relu" or "dropped" in node.saved:  # of many, the one that forward returns can be told
+            kind = torch.nn.ReLU if node.op == "Relu" else torch.nn.modules.dropout._DropoutNd
+            function = "relu" if node.op == "Relu" else "dropout"
+            place = next(filter(None, (returned_activation(each, kind, function) for each in modules)), None)
+        elif node.op in TERM_CALLS:  # of a loss written by hand; a model has functions of the same name
+            place = last_call_before(site, TERM_CALLS[node.op])
+        elif names is None:
             return node
-        calls = [only_call(module, names) for _, module in self.roots.alive()]
-        found = [call for call in calls if call is not None]
-        place = found[0] if len(found) == 1 else None if found else last_call_before(site, names)
+        else:
+            found = [call for each in modules if (call := only_call(each, names)) is not None]
+            place = found[0] if len(found) == 1 else None if found else last_call_before(site, names)
         return dataclasses.replace(node, place=place)
-
-    def _returned(self, function: str) -> Place | None:
-        kind = {"relu": torch.nn.ReLU, "dropout": torch.nn.modules.dropout._DropoutNd}[function]
-        return next(filter(None, (returned_activation(m, kind, function) for _, m in self.roots.alive())), None)
 
 
 # Losses that the script itself throws away because they are not finite: no backward() ever sees them.
@@ -278,13 +267,10 @@ class SkippedSteps:
     def called(self, root: RootModule, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         before, self._called_at = self._called_at, self.backward.count
         again, self._root = self._root is root, root
-        if again and before == self._called_at and self._is_worth_a_look():
+        # A NaN that went through backward() is told of there, and may lie about in a variable for long.
+        if again and before == self._called_at and self._looks < self.MOST_LOOKS and not self.backward.met_nonfinite:
             self._looks += 1
             self._look()
-
-    def _is_worth_a_look(self) -> bool:
-        """A NaN that went through backward() is told of there, and may lie about in a variable for long."""
-        return self._looks < self.MOST_LOOKS and not self.backward.met_nonfinite
 
     def _look(self) -> None:
         own = [frame for frame in frames(2) if is_user_file(frame.f_code.co_filename)][: self.FRAMES]
@@ -292,16 +278,14 @@ class SkippedSteps:
             variables = locals_of(frame)
             for name in self.backward.loss_names() or ("loss",):
                 loss = variables.get(name)
-                if is_a(loss, torch.Tensor) and self._may_be_thrown_away(loss):
+                if not is_a(loss, torch.Tensor) or loss.numel() != 1 or loss.grad_fn is None:
+                    continue
+                if self._last is None or self._last() is not loss:
                     self._last = weakref.ref(loss)
                     at = frame.f_code.co_filename, frame.f_lineno
                     judge = functools.partial(self._judge, name, self.watch.step, at)
                     self.watch.transfer.send(loss.reshape(1), judge)
                     return
-
-    def _may_be_thrown_away(self, loss: torch.Tensor) -> bool:
-        new = self._last is None or self._last() is not loss
-        return new and loss.numel() == 1 and loss.grad_fn is not None
 
     def _judge(self, name: str, step: int, at: tuple[str, int], loss: Numbers) -> None:
         if math.isfinite(loss.item()):
@@ -309,11 +293,9 @@ class SkippedSteps:
         self._looks = 0
         self._count += 1
         if self._count & (self._count - 1) == 0 or self._count % 64 == 0:
-            self.watch.emit(SkippedLosses(name, self._count, step, _guard_line(*at)))
-
-
-def _guard_line(file: str, line: int) -> Place:
-    """The line that asks whether the loss is finite, else the one that calls the model."""
-    around = function_at(file, line)
-    first, last = (around.lineno, around.end_lineno or line) if around else (line, 10**9)
-    return find_call(file, first, last, _GUARDS) or place_at(file, line)
+            file, line = at
+            around = function_at(file, line)
+            first, last = (around.lineno, around.end_lineno or line) if around else (line, 10**9)
+            # The line that asks whether the loss is finite, else the one that calls the model.
+            place = find_call(file, first, last, _GUARDS) or place_at(file, line)
+            self.watch.emit(SkippedLosses(name, self._count, step, place))

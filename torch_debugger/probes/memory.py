@@ -219,47 +219,41 @@ class MemoryMoment:
         place, added = Place(), ""
         if grows and size >= self.WORTH_A_LINE:
             place, added = addition_to(file, pile.name)
-        since = self._since(pile, known)
-        held = HeldByVariable(pile.name, size, pile.count, grows, since, place, added)
+        # When its first tensor was first seen there: a list that is emptied starts anew.
+        seen = known.oldest.get(pile.name)
+        if seen is None or seen[0]() is not pile.sample[0]:
+            seen = known.oldest[pile.name] = (weakref.ref(pile.sample[0]), self.step)
+        held = HeldByVariable(pile.name, size, pile.count, grows, seen[1], place, added)
         self._variables.setdefault(device, []).append(held)
 
-    def _since(self, pile: Pile, known: Known) -> int:
-        """When its first tensor was first seen there: a list that is emptied starts anew."""
-        first = pile.sample[0]
-        seen = known.oldest.get(pile.name)
-        if seen is None or seen[0]() is not first:
-            seen = known.oldest[pile.name] = (weakref.ref(first), self.step)
-        return seen[1]
-
-    def _workspaces(self, device: torch.device, rest: int, moment: str) -> int:
-        """What cuBLAS keeps for the thread of the forward and for autograd's, as far as there is room."""
-        has_run_backward = moment == AFTER_UPDATE or self.backward.count > 1
-        size = cublas_bytes(device)
-        return size * min(2 if has_run_backward else 1, rest // max(size, 1))
-
     def records(self, moment: str) -> list[MemoryLook]:
-        return [self._record(device, parts, moment) for device, parts in self.tally.by_device.items()]
-
-    def _record(self, device: torch.device, parts: Counter[str], moment: str) -> MemoryLook:
-        modules = self._modules.get(device, Counter()).most_common(self.MODULES)
-        variables = sorted(self._variables.get(device, []), key=lambda held: -held.size_bytes)
-        counts = count_device(device)
-        known = dict(parts)
-        rest = counts.allocated_bytes - sum(known.values())
-        if rest > 0:
-            known[WORKSPACE] = self._workspaces(device, rest, moment)
-            known[REST] = rest - known[WORKSPACE]
-        return MemoryLook(
-            self.step,
-            str(device),
-            moment,
-            known,
-            tuple(SavedByModule(path, size) for path, size in modules if size),
-            tuple(variables[: self.VARIABLES]),
-            counts.allocated_bytes,
-            counts.peak_bytes,
-            counts.cache_bytes,
-            counts.other_bytes,
-            counts.total_bytes,
-            self._whole,
-        )
+        looks = []
+        for device, parts in self.tally.by_device.items():
+            modules = self._modules.get(device, Counter()).most_common(self.MODULES)
+            variables = sorted(self._variables.get(device, []), key=lambda held: -held.size_bytes)
+            counts = count_device(device)
+            known = dict(parts)
+            rest = counts.allocated_bytes - sum(known.values())
+            if rest > 0:
+                # What cuBLAS keeps for the thread of the forward and for autograd's, as far as there is room.
+                threads = 2 if moment == AFTER_UPDATE or self.backward.count > 1 else 1
+                size = cublas_bytes(device)
+                known[WORKSPACE] = size * min(threads, rest // max(size, 1))
+                known[REST] = rest - known[WORKSPACE]
+            looks.append(
+                MemoryLook(
+                    self.step,
+                    str(device),
+                    moment,
+                    known,
+                    tuple(SavedByModule(path, size) for path, size in modules if size),
+                    tuple(variables[: self.VARIABLES]),
+                    counts.allocated_bytes,
+                    counts.peak_bytes,
+                    counts.cache_bytes,
+                    counts.other_bytes,
+                    counts.total_bytes,
+                    self._whole,
+                )
+            )
+        return looks

@@ -5,7 +5,6 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
 import numpy
@@ -63,11 +62,11 @@ class Evaluation(Probe):
     def end_step(self) -> None:
         sums, self._sums = self._sums, {}
         for name, (total, count) in sums.items():
-            self._send(f"eval/{name}", total / count)
+            tell = functools.partial(self._tell, f"eval/{name}", self.watch.step)
+            self.watch.transfer.send(total / count, tell)
 
-    def _send(self, tag: str, mean: torch.Tensor) -> None:
-        step = self.watch.step
-        self.watch.transfer.send(mean, lambda found: self.watch.say(step, {tag: float(found[0])}))
+    def _tell(self, tag: str, step: int, found: Any) -> None:
+        self.watch.say(step, {tag: float(found[0])})
 
 
 # Validation losses that a script computes by functions and keeps in variables: val_loss.
@@ -98,19 +97,14 @@ class EvaluatedLosses:
         if self._paused > self._pause and self._readings < _MOST:
             self._readings += 1
             self._paused = 0
-            found = _losses(user_frame(2))
+            found: dict[str, float] = {}
+            for names in scopes(user_frame(2)):
+                for name, value in _named(names):
+                    number = value[-1] if type(value) is list and value else value
+                    if type(number) is float:
+                        found.setdefault(name, number)
             self._pause = 0 if found else 2 * self._pause + 1
             self.watch.scalars |= {f"eval/{name}": value for name, value in found.items()}
-
-
-def _losses(frame: FrameType | None) -> dict[str, float]:
-    found: dict[str, float] = {}
-    for names in scopes(frame):
-        for name, value in _named(names):
-            number = _last_number(value)
-            if number is not None:
-                found.setdefault(name, number)
-    return found
 
 
 def _named(names: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
@@ -119,12 +113,6 @@ def _named(names: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
         inside = value if type(value) is dict else own_attributes(value) if name == "self" else {}
         held = [(key, item) for key, item in list(inside.items())[:64] if isinstance(key, str)]
         yield from ((each, item) for each, item in [(name, value), *held] if _NAME.fullmatch(each))
-
-
-def _last_number(value: Any) -> float | None:
-    if type(value) is list and value:
-        value = value[-1]
-    return value if type(value) is float else None
 
 
 # Numbers the script logs through a SummaryWriter (torch, tensorboardX, ours) or wandb: kept as user/<tag>.
@@ -155,13 +143,10 @@ class UserScalars(Probe):
             stop()
 
     def end_step(self) -> None:
-        self._say_of_last_step()
-        self._activity = self._activity_now()
-
-    def _say_of_last_step(self) -> None:
         if self._of_last_step:
             self.watch.emit(Scalars(self.watch.clock.step, self._logged, self._of_last_step))
             self._of_last_step = {}
+        self._activity = self._activity_now()
 
     def _activity_now(self) -> tuple[int, int]:
         return self._loaders.batches_to_train_on, torch._C._autograd._get_sequence_nr()
@@ -174,9 +159,9 @@ class UserScalars(Probe):
     def _meet_wandb(self, patches: Patches, module: Any) -> None:
         run = getattr(module, "Run", None)
         if run is not None:  # wandb.init() sets wandb.log anew, to the log of its run
-            self.watch.probe(self.name, patches.replace, run, "log", self._around_run_log)
+            self.watch.probe(self.name, patches.replace, run, "log", functools.partial(self._around_log, 1))
         if hasattr(module, "log"):
-            self.watch.probe(self.name, patches.replace, module, "log", self._around_log)
+            self.watch.probe(self.name, patches.replace, module, "log", functools.partial(self._around_log, 0))
 
     def _around_add_scalar(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -187,23 +172,16 @@ class UserScalars(Probe):
 
         return add_scalar
 
-    def _around_log(self, original: Any) -> Any:
+    def _around_log(self, place: int, original: Any) -> Any:
+        """The data is the argument of this number; of a run's log, behind the run."""
+
         @functools.wraps(original)
-        def log(data: Any, *arguments: Any, **keywords: Any) -> Any:
+        def log(*arguments: Any, **keywords: Any) -> Any:
+            data = arguments[place] if len(arguments) > place else keywords.get("data")
             if is_a(data, dict):
                 self.watch.probe(self.name, self._take, data)
             with hidden_in_tracebacks:
-                return original(data, *arguments, **keywords)
-
-        return log
-
-    def _around_run_log(self, original: Any) -> Any:
-        @functools.wraps(original)
-        def log(run: Any, data: Any, *arguments: Any, **keywords: Any) -> Any:
-            if is_a(data, dict):
-                self.watch.probe(self.name, self._take, data)
-            with hidden_in_tracebacks:
-                return original(run, data, *arguments, **keywords)
+                return original(*arguments, **keywords)
 
         return log
 

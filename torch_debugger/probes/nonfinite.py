@@ -88,7 +88,10 @@ class NonFiniteHunt:
     def loss_arrived(self, value: float, site: Place, step: int) -> None:
         """Told by the device some steps late."""
         if self.found is None and not math.isfinite(value):
-            wrong = self._frozen_wrong(step)
+            wrong: tuple[str, ...] = ()  # parameters that were not finite already when the first bad step began
+            if self.lagging.knows_weights_of(step):
+                names = self.roots.path_of_parameter()
+                wrong = tuple(names[id(p)] for p in self.lagging.weights.not_finite() if id(p) in names)
             if wrong:  # born so, or by an update with gradients that were finite
                 self._tell_of_weights("loss", value, step, site, wrong, born=step == self.lagging.since)
                 self.lagging.let_go()
@@ -162,20 +165,15 @@ class NonFiniteHunt:
             bad = dataclasses.replace(bad, gradients_seen=False)
         self._tell(what, value, step, site, bad.origin, "step", wrong, bad)
 
-    def _frozen_wrong(self, step: int) -> tuple[str, ...]:
-        """Parameters that were not finite already when the first bad step began."""
-        if not self.lagging.knows_weights_of(step):
-            return ()
-        names = self.roots.path_of_parameter()
-        return tuple(names[id(p)] for p in self.lagging.weights.not_finite() if id(p) in names)
-
     @no_grad()
     def _wrong_parameters(self) -> tuple[str, ...]:
         wrong: list[str] = []
         for root, module in self.roots.alive():
             for name, parameter in module.named_parameters():
-                if not nn.parameter.is_lazy(parameter) and not _is_finite(parameter):
-                    wrong.append(f"{root.name}.{name}")
+                if not nn.parameter.is_lazy(parameter) and parameter.is_floating_point():
+                    total = parameter.detach().sum(dtype=torch.float64)  # float16 overflows at 65504
+                    if not math.isfinite(float(total)):
+                        wrong.append(f"{root.name}.{name}")
         return tuple(wrong)
 
     def _tell(
@@ -190,33 +188,14 @@ class NonFiniteHunt:
         bad: BadWeight | None = None,
         policy: str = "",
     ) -> None:
-        shown = site if origin is not None and origin.place.file else _line_of_the_loss(site)
+        shown = site  # without the op's own line: where the loss is computed
+        if origin is None or not origin.place.file:
+            shown = assignment_before(site, loss_name(site)) or site
         by = (bad.optimizer, bad.numbers, bad.gradients_seen) if bad is not None else ("", {}, True)
-        self.found = NonFinite(
-            step,
-            what,
-            _word(value),
-            shown,
-            origin,
-            parameters,
-            how,
-            self.scaled,
-            *by,
-            policy or self.policy.kind,
-        )
+        policy = policy or self.policy.kind
+        self.found = NonFinite(step, what, _word(value), shown, origin, parameters, how, self.scaled, *by, policy)
         self.watch.emit(self.found)
         self.policy.told(self.found)
-
-
-def _line_of_the_loss(site: Place) -> Place:
-    """Without the op's own line: where the loss is computed."""
-    return assignment_before(site, loss_name(site)) or site
-
-
-def _is_finite(parameter: torch.Tensor) -> bool:
-    if not parameter.is_floating_point():
-        return True
-    return math.isfinite(float(parameter.detach().sum(dtype=torch.float64)))  # float16 overflows at 65504
 
 
 def _last_layer(parameters: tuple[str, ...]) -> str | None:
@@ -236,19 +215,19 @@ def _word(value: float) -> str:
 # operands.
 Test = Callable[[torch.Tensor], bool]
 
-# op -> (saved operand, what is wrong with it, names it goes by in source code)
-_EDGES: dict[str, tuple[str, Test, tuple[str, ...]]] = {
-    "LogBackward0": ("_saved_self", lambda t: bool((t <= 0).any()), ("log",)),
-    "Log2Backward0": ("_saved_self", lambda t: bool((t <= 0).any()), ("log2",)),
-    "Log10Backward0": ("_saved_self", lambda t: bool((t <= 0).any()), ("log10",)),
-    "Log1PBackward0": ("_saved_self", lambda t: bool((t <= -1).any()), ("log1p",)),
-    "SqrtBackward0": ("_saved_result", lambda t: bool(t.isnan().any()), ("sqrt",)),
-    "RsqrtBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all()), ("rsqrt",)),
-    "DivBackward0": ("_saved_other", lambda t: bool((t == 0).any()), ("div",)),
-    "ReciprocalBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all()), ("reciprocal",)),
-    "ExpBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all()), ("exp",)),
-    "AcosBackward0": ("_saved_self", lambda t: bool((t.abs() > 1).any()), ("acos",)),
-    "AsinBackward0": ("_saved_self", lambda t: bool((t.abs() > 1).any()), ("asin",)),
+# op -> (saved operand, what is wrong with it)
+_EDGES: dict[str, tuple[str, Test]] = {
+    "LogBackward0": ("_saved_self", lambda t: bool((t <= 0).any())),
+    "Log2Backward0": ("_saved_self", lambda t: bool((t <= 0).any())),
+    "Log10Backward0": ("_saved_self", lambda t: bool((t <= 0).any())),
+    "Log1PBackward0": ("_saved_self", lambda t: bool((t <= -1).any())),
+    "SqrtBackward0": ("_saved_result", lambda t: bool(t.isnan().any())),
+    "RsqrtBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all())),
+    "DivBackward0": ("_saved_other", lambda t: bool((t == 0).any())),
+    "ReciprocalBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all())),
+    "ExpBackward0": ("_saved_result", lambda t: not bool(t.isfinite().all())),
+    "AcosBackward0": ("_saved_self", lambda t: bool((t.abs() > 1).any())),
+    "AsinBackward0": ("_saved_self", lambda t: bool((t.abs() > 1).any())),
 }
 
 
@@ -258,22 +237,20 @@ def find_in_graph(root: Any, site: Place, limit: int = 256) -> Origin | None:
     seen, queue = {root}, deque([root])
     while queue and len(seen) < limit:
         node = queue.popleft()
-        edge = _EDGES.get(node.name())
-        if edge is not None:
-            operand = saved(node, edge[0])
-            if is_a(operand, torch.Tensor) and edge[1](operand.detach()):
+        operand_name, is_wrong = _EDGES.get(node.name(), ("", None))
+        if is_wrong is not None:
+            operand = saved(node, operand_name)
+            if is_a(operand, torch.Tensor) and is_wrong(operand.detach()):
                 found = (node.name(), operand.detach())
         for operand_node, _ in node.next_functions:
             if operand_node is not None and operand_node not in seen:
                 seen.add(operand_node)
                 queue.append(operand_node)
-    return None if found is None else _origin(*found, site)
-
-
-def _origin(node: str, operand: torch.Tensor, site: Place) -> Origin:
-    names = _EDGES[node][2]
-    line = last_call_before(site, names)
-    return Origin("loss", None, names[0], line or Place(), (measure_operand(operand),))
+    if found is None:
+        return None
+    function = found[0].removesuffix("Backward0").lower()  # its name in source code
+    line = last_call_before(site, (function,)) or Place()
+    return Origin("loss", None, function, line, (measure_operand(found[1]),))
 
 
 # What is done about a NaN besides telling: nothing, end the script, stop in a debugger, skip the update.
@@ -312,12 +289,17 @@ class Policy:
 
     @no_grad()
     def before_update(self, optimizer: Optimizer) -> None:
-        """Without gradients an optimizer changes nothing."""
-        held = [(p, p.grad) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        if self.kind != "skip-step" or not held or _all_finite([gradient for _, gradient in held]):
+        """Without gradients an optimizer changes nothing. Looked at by sums in float64, which no float32 gradient can
+        overflow."""
+        pairs = [(p, p.grad) for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        if self.kind != "skip-step" or not pairs:
             return
-        self._left_out[id(optimizer)] = held
-        for parameter, _ in held:
+        values = [gradient.coalesce().values() if gradient.is_sparse else gradient for _, gradient in pairs]
+        sums = [value.sum(dtype=torch.float64).to(values[0].device) for value in values]
+        if bool(isfinite(torch.stack(sums)).all()):
+            return
+        self._left_out[id(optimizer)] = pairs
+        for parameter, _ in pairs:
             parameter.grad = None
         self.skipped += 1
         self.watch.scalars["skipped_steps"] = float(self.skipped)
@@ -327,10 +309,3 @@ class Policy:
     def after_update(self, optimizer: Optimizer) -> None:
         for parameter, gradient in self._left_out.pop(id(optimizer), ()):
             parameter.grad = gradient
-
-
-def _all_finite(gradients: list[torch.Tensor]) -> bool:
-    """By sums in float64, which no float32 gradient can overflow."""
-    values = [gradient.coalesce().values() if gradient.is_sparse else gradient for gradient in gradients]
-    sums = [value.sum(dtype=torch.float64).to(values[0].device) for value in values]
-    return bool(isfinite(torch.stack(sums)).all())

@@ -112,17 +112,18 @@ class Collectives(Probe):
         return collective
 
     def _note(self, method: str, group: Any, arguments: tuple[Any, ...]) -> None:
-        found = self._groups.get(id(group))
+        if id(group) not in self._groups:
+            self._meet(group)
+        found = self._groups[id(group)]
         if found is None:
-            if id(group) in self._groups:
-                return
-            found = self._meet(group)
-            if found is None:
-                return
-        tensor = _tensor(method, arguments)
+            return
+        # The tensor whose form all ranks must agree on: given alone, in a list, or in a list of lists.
+        tensor: Any = arguments[method in _SECOND] if len(arguments) > (method in _SECOND) else None
+        while is_a(tensor, (list, tuple)) and tensor:
+            tensor = tensor[0]
         shape: tuple[int, ...] = ()
         dtype = ""
-        if tensor is not None:
+        if is_a(tensor, torch.Tensor):
             if method not in _UNEVEN:
                 shape, dtype = tuple(tensor.shape), str(tensor.dtype)
             if self.reduced is not None and method == "allreduce" and len(self.reduced) < self.REDUCED:
@@ -133,31 +134,30 @@ class Collectives(Probe):
         outer = _users(frame.f_back) if frame is not None else None
         caller = (outer.f_code, outer.f_lineno) if outer is not None else None
         key = (method, shape, dtype, line, caller)
-        number = found.numbers.get(key)
-        is_new = number is None
+        is_new = key not in found.numbers
+        number = self._new_kind(found, key) if is_new else found.numbers[key]
         if number is None:
-            number = self._new_kind(found, key)
-            if number is None:
-                return
+            return
         found.count += 1
         found.recent.append(number)
-        full = found.count - found.told >= self.BATCH and found.count <= self.FIRST
         if is_new or found.count <= self.SINGLE:
             self._tell(found)
-            self._keep()
-        elif full:
+            if self._keeps:  # a group that meets data of another size may abort at once; then it must be on the disk
+                began = time.perf_counter()
+                self.watch.sinks.flush()
+                self._keeps = time.perf_counter() - began < self.SLOW_S
+        elif found.count - found.told >= self.BATCH and found.count <= self.FIRST:
             self._tell(found)
         elif time.perf_counter() - self._told_at > self.EVERY_S:
             self.tell()
 
-    def _meet(self, group: Any) -> _Group | None:
+    def _meet(self, group: Any) -> None:
         known = None
         if len(self._groups) < self.GROUPS:
             members = torch.distributed.get_process_group_ranks(group)
-            told = tuple(stretches(sorted(members)))
-            known = _Group(str(group.group_name), told) if len(members) > 1 else None
+            ranks = tuple(stretches(sorted(members)))
+            known = _Group(str(group.group_name), ranks) if len(members) > 1 else None
         self._groups[id(group)] = known
-        return known
 
     def _new_kind(self, group: _Group, key: _Key) -> int | None:
         if len(group.kinds) >= self.KINDS:
@@ -171,13 +171,6 @@ class Collectives(Probe):
         group.kinds.append(CollectiveKind(*form, place, around, condition))
         group.numbers[key] = number = len(group.kinds) - 1
         return number
-
-    def _keep(self) -> None:
-        """A process group that meets data of another size may abort at once; then it must be on the disk."""
-        if self._keeps:
-            began = time.perf_counter()
-            self.watch.sinks.flush()
-            self._keeps = time.perf_counter() - began < self.SLOW_S
 
     def tell(self) -> None:
         """What is not told yet; also for whoever finds that the training stands still."""
@@ -202,14 +195,6 @@ class Collectives(Probe):
             )
         )
         group.told = group.count
-
-
-def _tensor(method: str, arguments: tuple[Any, ...]) -> torch.Tensor | None:
-    """The tensor whose form all ranks must agree on: given alone, in a list, or in a list of lists."""
-    value: Any = arguments[method in _SECOND] if len(arguments) > (method in _SECOND) else None
-    while is_a(value, (list, tuple)) and value:
-        value = value[0]
-    return value if is_a(value, torch.Tensor) else None
 
 
 def _users(frame: FrameType | None) -> FrameType | None:

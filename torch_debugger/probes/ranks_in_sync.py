@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import MutableMapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 import torch
 from torch import nn
@@ -59,10 +59,7 @@ class RankDigests(Probe):
 
     def install(self, patches: Patches) -> None:
         if torch.distributed.is_available():
-            self._handles = [
-                self.averages.listen(self.watch),
-                register_optimizer_step_pre_hook(self._before_step),
-            ]
+            self._handles = [self.averages.listen(self.watch), register_optimizer_step_pre_hook(self._before_step)]
 
     def remove(self) -> None:
         self._calls = []
@@ -99,11 +96,25 @@ class RankDigests(Probe):
         whole = [p for p in parameters if _is_readable(p) and p.dtype.is_floating_point]
         average = self.averages.of(parameters, self.roots, self.collectives)
         shards = len(whole) < len(parameters) or (average is not None and average.kind == "FSDP")
-        looked_at = [] if shards else _spread(whole, self.PARAMETERS)
+        looked_at = [] if shards else whole
+        if len(looked_at) > self.PARAMETERS:
+            # The first, the last and some between: those at the end are the first to have gradients.
+            last, most = len(whole) - 1, self.PARAMETERS
+            looked_at = [whole[place] for place in sorted({round(each * last / (most - 1)) for each in range(most)})]
         graded = [p for p in looked_at if p.grad is not None and _is_readable(p.grad)]
-        parts = self._numbers(looked_at, [p.grad for p in graded if p.grad is not None])
-        if parts is None:
+        gradients = [p.grad for p in graded if p.grad is not None]
+        if len({tensor.device for tensor in (*looked_at, *gradients)}) > 1:
+            return  # one model lies on several devices
+        # A wrapper may bring its inputs from the host to its device itself.
+        parts = [
+            sums.to(looked_at[0].device) if looked_at and sums.device.type == "cpu" else sums
+            for *_, sums in self._calls
+        ]
+        parts += [checksums(looked_at), norms([p.detach() for p in looked_at])] if looked_at else []
+        parts += [checksums(gradients)] if gradients else []
+        if len({part.device for part in parts}) != 1:
             return
+        rates = [group.get("lr") for group in optimizer.param_groups]  # one that lies on a device is not asked for
         names = self.optimizers.looks.names(looked_at) if looked_at else ()
         told = functools.partial(
             self._tell,
@@ -113,25 +124,11 @@ class RankDigests(Probe):
             names,
             tuple(str(tuple(p.shape)) for p in looked_at),
             tuple(any(p is each for each in graded) for p in looked_at),
-            tuple(_rate(group.get("lr")) for group in optimizer.param_groups),
+            tuple(float(rate) if isinstance(rate, (int, float)) else 0.0 for rate in rates),
             [(root, role, call, sums.numel()) for root, role, call, sums in self._calls],
             (held.steps if held is not None else 0, self.watch.clock.backwards),
         )
         self.watch.transfer.send(torch.cat([part.float() for part in parts]), told)
-
-    def _numbers(self, weights: list[torch.Tensor], gradients: list[torch.Tensor]) -> list[torch.Tensor] | None:
-        """None where there is nothing to tell, or one model lies on several devices."""
-        if len({tensor.device for tensor in (*weights, *gradients)}) > 1:
-            return None
-        # A wrapper may bring its inputs from the host to its device itself.
-        parts = [
-            sums.to(weights[0].device) if weights and sums.device.type == "cpu" else sums for *_, sums in self._calls
-        ]
-        if weights:
-            parts += [checksums(weights), norms([weight.detach() for weight in weights])]
-        if gradients:
-            parts.append(checksums(gradients))
-        return parts if len({part.device for part in parts}) == 1 else None
 
     def _tell(
         self,
@@ -154,21 +151,8 @@ class RankDigests(Probe):
         weights = tuple(int(next(found)) for _ in names)
         sizes = tuple(next(found) for _ in names)
         gradients = tuple(int(next(found)) if there else -1 for there in graded)
-        self.watch.emit(
-            RankDigest(
-                step,
-                optimizer,
-                average,
-                names,
-                shapes,
-                weights,
-                gradients,
-                sizes,
-                rates,
-                tuple(called),
-                *counts,
-            )
-        )
+        read = (weights, gradients, sizes, rates, tuple(called))
+        self.watch.emit(RankDigest(step, optimizer, average, names, shapes, *read, *counts))
 
 
 def is_due(step: int) -> bool:
@@ -185,19 +169,6 @@ def _is_readable(tensor: torch.Tensor) -> bool:
     own = type(tensor).__torch_dispatch__ is torch.Tensor.__torch_dispatch__  # else it is a shard, or fake
     plain = own and tensor.layout is torch.strided and not tensor.is_complex() and not tensor.is_meta
     return plain and not tensor.is_quantized and tensor.numel() > 0
-
-
-def _spread(parameters: list[torch.Tensor], most: int) -> list[torch.Tensor]:
-    """The first, the last and some between: those at the end are the first to have gradients."""
-    if len(parameters) <= most:
-        return parameters
-    chosen = {round(place * (len(parameters) - 1) / (most - 1)) for place in range(most)}
-    return [parameters[place] for place in sorted(chosen)]
-
-
-def _rate(rate: Any) -> float:
-    """A rate that lies on a device is not asked for."""
-    return float(rate) if isinstance(rate, (int, float)) else 0.0
 
 
 # What makes the gradients of all ranks one: DistributedDataParallel, FSDP, or lines of the user's.
@@ -234,13 +205,26 @@ class Averages:
         self, parameters: Sequence[torch.Tensor], roots: RootModules, collectives: Collectives
     ) -> GradientAverage | None:
         """What averages the gradients of these parameters, where anything is known to."""
-        held = {id(parameter) for parameter in parameters}
+        ids = {id(parameter) for parameter in parameters}
         for wrapper, made in self._wrappers.items():
-            if any(id(parameter) in held for parameter in wrapper.parameters()):
-                return _as_average(wrapper, made, roots)
+            if any(id(parameter) in ids for parameter in wrapper.parameters()):
+                root, target, ddp = roots.of(wrapper), _TARGET.match(made.code or ""), cast(Any, wrapper)
+                return GradientAverage(
+                    "DistributedDataParallel",
+                    root.name if root is not None else target.group(1) if target else "",
+                    made,
+                    torch.distributed.get_world_size(ddp.process_group),
+                    bool(getattr(ddp, "_comm_hooks", ())),
+                    not getattr(ddp, "require_forward_param_sync", True),
+                    bool(getattr(getattr(ddp, "_join_config", None), "enable", False)),
+                )
         for root, module in roots.alive():
-            if is_sharded(module) and any(id(parameter) in held for parameter in module.parameters()):
-                return GradientAverage("FSDP", root.name, Place(), _ranks_of_shards(parameters))
+            if is_sharded(module) and any(id(parameter) in ids for parameter in module.parameters()):
+                meshes: list[Any] = [getattr(parameter, "device_mesh", None) for parameter in parameters]
+                # Shards over two dimensions are of other kinds of parallelism too.
+                plain = all(mesh is not None and mesh.ndim == 1 for mesh in meshes)
+                ranks = max((int(mesh.size()) for mesh in meshes), default=0) if plain else 0
+                return GradientAverage("FSDP", root.name, Place(), ranks)
         return self._by_hand(parameters, collectives)
 
     def _by_hand(self, parameters: Sequence[torch.Tensor], collectives: Collectives) -> GradientAverage | None:
@@ -252,25 +236,3 @@ class Averages:
         if flat or added_up >= self.MOST_OF * len(gradients):
             return GradientAverage("by hand", ranks=torch.distributed.get_world_size())
         return None
-
-
-def _as_average(wrapper: Any, made: Place, roots: RootModules) -> GradientAverage:
-    root = roots.of(wrapper)
-    target = _TARGET.match(made.code or "")
-    return GradientAverage(
-        "DistributedDataParallel",
-        root.name if root is not None else target.group(1) if target else "",
-        made,
-        torch.distributed.get_world_size(wrapper.process_group),
-        bool(getattr(wrapper, "_comm_hooks", ())),
-        not getattr(wrapper, "require_forward_param_sync", True),
-        bool(getattr(getattr(wrapper, "_join_config", None), "enable", False)),
-    )
-
-
-def _ranks_of_shards(parameters: Sequence[torch.Tensor]) -> int:
-    """0 where it is not plain: shards over two dimensions are of other kinds of parallelism too."""
-    meshes = [getattr(parameter, "device_mesh", None) for parameter in parameters]
-    if any(mesh is None or mesh.ndim != 1 for mesh in meshes):
-        return 0
-    return max((int(mesh.size()) for mesh in meshes if mesh is not None), default=0)

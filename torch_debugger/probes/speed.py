@@ -41,6 +41,7 @@ class SpeedSetup:
 
 
 def read_settings(step: int, *, on_cuda: bool) -> SpeedSettings:
+    device = torch.cuda.get_device_properties(torch.cuda.current_device()) if on_cuda else None
     return SpeedSettings(
         device="cuda" if on_cuda else "cpu",
         device_name=torch.cuda.get_device_name() if on_cuda else "",
@@ -55,7 +56,7 @@ def read_settings(step: int, *, on_cuda: bool) -> SpeedSettings:
         step=step,
         anomaly_at=_line_that_calls("set_detect_anomaly", "detect_anomaly"),
         threads_at=_line_that_calls("set_num_threads"),
-        device_bytes=_all_memory() if on_cuda else 0,
+        device_bytes=int(device.total_memory) if device is not None else 0,
     )
 
 
@@ -64,10 +65,6 @@ def _line_that_calls(*names: str) -> Place:
     running = dict.fromkeys(frame.f_code.co_filename for frame in frames())
     files = [file for file in running if is_user_file(file)]
     return next((place for name in names for file in files for _, place in calls_of(file, name)), Place())
-
-
-def _all_memory() -> int:
-    return int(torch.cuda.get_device_properties(torch.cuda.current_device()).total_memory)
 
 
 def _is_tf32(part: Any) -> bool:
@@ -120,7 +117,11 @@ class RowPassLooks:
                 raise count.fault
             if count.taken:
                 self.watch.emit(count.told(step))
-        elif self._waiting and _is_free():
+            return
+        # Python has room for one tracer, and compiled functions are left alone. Python 3.10 leaves the variables of a
+        # frame that was traced with it, and so keeps them alive.
+        untraced = sys.gettrace() is None and threading.gettrace() is None
+        if self._waiting and sys.version_info >= (3, 11) and untraced and not something_is_compiled():
             self._count = PassCount(*self._waiting.pop(0), self.MOST_PASSES)
             self._count.start()
 
@@ -128,13 +129,6 @@ class RowPassLooks:
         if self._count is not None:
             self._count.stop()
             self._count = None
-
-
-def _is_free() -> bool:
-    """Python has room for one tracer, and compiled functions are left alone. Python 3.10 leaves the variables
-    of a frame that was traced with it, and so keeps them alive."""
-    untraced = sys.gettrace() is None and threading.gettrace() is None
-    return sys.version_info >= (3, 11) and untraced and not something_is_compiled()
 
 
 class PassCount:
@@ -212,7 +206,11 @@ class PassCount:
             self._looked = True
             names = _Names(frame)
             self.taken = names.taken(loop)
-            self.is_differentiated = torch.is_grad_enabled() and names.need_gradients(loop)
+            values = [names.value(name) for name, _ in loop.taken]
+            modules = [module for name in loop.called if isinstance(module := names.value(name), nn.Module)]
+            values += [each for module in modules for each in module.parameters()]
+            learned = any(is_a(each, torch.Tensor) and each.requires_grad for each in values)
+            self.is_differentiated = torch.is_grad_enabled() and learned
             if not self.taken:
                 sys.settrace(None)
                 return
@@ -246,19 +244,10 @@ class _Names:
         """Nothing, unless all that is taken apart are tensors and all that is called is torch's."""
         if not all(map(self.is_torch_call, loop.called)):
             return ()
-        values = [self.value(name) for name, _ in loop.taken]
-        if not all(
-            is_a(value, torch.Tensor) and value.dim() > dim for value, (_, dim) in zip(values, loop.taken, strict=True)
-        ):
+        named = [(self.value(name), name, dim) for name, dim in loop.taken]
+        if not all(is_a(value, torch.Tensor) and value.dim() > dim for value, _, dim in named):
             return ()
-        named = zip(values, loop.taken, strict=True)
-        return tuple(TakenRows(name, tuple(value.shape), dim) for value, (name, dim) in named)
-
-    def need_gradients(self, loop: RowLoop) -> bool:
-        tensors = [self.value(name) for name, _ in loop.taken]
-        modules = [self.value(name) for name in loop.called]
-        tensors += [each for module in modules if isinstance(module, nn.Module) for each in module.parameters()]
-        return any(is_a(each, torch.Tensor) and each.requires_grad for each in tensors)
+        return tuple(TakenRows(name, tuple(value.shape), dim) for value, name, dim in named)
 
     def is_torch_call(self, name: str) -> bool:
         """torch.relu, x.sum, self.layer"""

@@ -68,8 +68,15 @@ class Phases:
         self._split[self._part] = self._split.get(self._part, 0.0) + max(0.0, took - ours)
         self._split[OWN] = self._split.get(OWN, 0.0) + min(took, ours)
         self._part, self._since, self._own_before = part, now, own
-        if self._marks is not None:
-            self._mark_device(part)
+        # Not in another stream, which has a time of its own, nor while a graph is recorded. A step without end is
+        # none: a script may go on for hours after its last one.
+        if self._marks is None:
+            return
+        if len(self._marks) >= self.MOST_MARKS:
+            self._give_back(self._marks)
+            self._marks = None
+        elif torch.cuda.current_stream() == self._stream and not torch.cuda.is_current_stream_capturing():
+            self._marks.append((part, self._event()))
 
     def begin_update(self) -> None:
         self._updating = True
@@ -91,7 +98,13 @@ class Phases:
             return
         self.enter(OTHER)
         split, self._split = _with_forward(self._split), {}
-        self._left_out = int(self.APART_S / max(self._keep_pace(), 1e-6))
+        # What a step takes, of late. Where workers deliver two batches at once every other step is quick, and going by
+        # the last step alone would leave the slow ones out for ever.
+        now = time.perf_counter()
+        pace_s = (now - self._marked_at) / (1 + self._unmarked)
+        self._pace_s = 0.9 * self._pace_s + 0.1 * pace_s if self._pace_s else pace_s
+        self._marked_at, self._unmarked = now, 0
+        self._left_out = int(self.APART_S / max(self._pace_s, 1e-6))
         if self._marks is not None and looked_at:
             self._give_back(self._marks)
         elif self._marks is not None:
@@ -116,15 +129,6 @@ class Phases:
             self._stream = torch.cuda.current_stream()
             self._marks = [(LOGGING, self._event())]
 
-    def _keep_pace(self) -> float:
-        """What a step takes, of late. Where workers deliver two batches at once every other step is quick, and
-        going by the last step alone would leave the slow ones out for ever."""
-        now = time.perf_counter()
-        pace_s = (now - self._marked_at) / (1 + self._unmarked)
-        self._pace_s = 0.9 * self._pace_s + 0.1 * pace_s if self._pace_s else pace_s
-        self._marked_at, self._unmarked = now, 0
-        return self._pace_s
-
     def finish(self) -> None:
         self._read_what_came()
         self._under_way.clear()
@@ -141,16 +145,6 @@ class Phases:
 
     # Events in the stream of a device
 
-    def _mark_device(self, part: str) -> None:
-        """Not in another stream, which has a time of its own, nor while a graph is recorded. A step without end
-        is none: a script may go on for hours after its last one."""
-        assert self._marks is not None
-        if len(self._marks) >= self.MOST_MARKS:
-            self._give_back(self._marks)
-            self._marks = None
-        elif torch.cuda.current_stream() == self._stream and not torch.cuda.is_current_stream_capturing():
-            self._marks.append((part, self._event()))
-
     def _event(self) -> torch.cuda.Event:
         spare = self._spare
         event = spare.pop() if spare else torch.cuda.Event(enable_timing=True)  # type: ignore[no-untyped-call]
@@ -158,8 +152,11 @@ class Phases:
         return event
 
     def _read_what_came(self) -> None:
-        while self._under_way and _have_fired(self._under_way[0][1]):
-            step, marks = self._under_way.popleft()
+        while self._under_way:
+            step, marks = self._under_way[0]
+            if not all(event.query() for _, event in reversed(marks)):  # type: ignore[no-untyped-call]
+                return
+            self._under_way.popleft()
             split: Split = {}
             for (part, begun), (_, ended) in pairwise(marks):
                 split[part] = split.get(part, 0.0) + begun.elapsed_time(ended) / 1000
@@ -170,10 +167,6 @@ class Phases:
 
     def _give_back(self, marks: list[_Mark]) -> None:
         self._spare += [event for _, event in marks]
-
-
-def _have_fired(marks: list[_Mark]) -> bool:
-    return all(event.query() for _, event in reversed(marks))  # type: ignore[no-untyped-call]
 
 
 def _with_forward(split: Split) -> Split:

@@ -281,18 +281,7 @@ class StepClock:
         self.optimizer_steps += 1
         self._backwards = -1
         self.counted = "optimizer steps"
-        before = self._closer
-        closes = self._closes(optimizer)
-        if closes:
-            if before == optimizer:  # else it was the wait for another that has just been given up
-                self._longest_gap = max(self._longest_gap, self._since_close)
-            self._since_close = 0
-        else:
-            self._since_close += 1
-        return closes
-
-    def _closes(self, optimizer: Hashable) -> bool:
-        first_time = optimizer not in self._seen
+        before, first_time = self._closer, optimizer not in self._seen
         self._seen.add(optimizer)
         self._waiting.discard(optimizer)
         if first_time or (self._closer is None and not self._waiting):
@@ -301,7 +290,13 @@ class StepClock:
             # The optimizers waited for do not step: a later stage of the script, or never.
             self._waiting.clear()
             self._closer = optimizer
-        return self._closer == optimizer
+        if self._closer != optimizer:
+            self._since_close += 1
+            return False
+        if before == optimizer:  # else it was the wait for another that has just been given up
+            self._longest_gap = max(self._longest_gap, self._since_close)
+        self._since_close = 0
+        return True
 
     def backward_done(self) -> bool:
         """A backward pass has ended; True when backward passes are what is counted."""
@@ -342,29 +337,22 @@ class TrainingThread:
     def is_this(self) -> bool:
         """Asked at every call of a model; the first to call one is it, until another trains."""
         thread = threading.get_ident()
-        if thread == self._thread:
-            return True
-        if not self._thread:
-            self._thread = thread
-            return True
-        return _is_autograds(thread)
+        self._thread = self._thread or thread
+        return thread == self._thread or _is_autograds(thread)
 
     def trains(self) -> None:
         """Said by this thread at each backward and each update."""
         thread = threading.get_ident()
         if thread != self._thread and not _is_autograds(thread):
             is_recent = time.perf_counter() - self._trained_s < _QUIET_S
-            if self._is_looking() or (is_recent and not _has_handed_over(self._thread)):
+            frame = sys._current_frames().get(self._thread) if is_recent else None
+            # It has ended, or waits, maybe for this one: then it has handed over.
+            is_busy = frame is not None and os.path.relpath(frame.f_code.co_filename, _LIBRARY) not in _WAITING
+            if self._is_looking() or is_busy:
                 self._step_aside()
                 return
             self._thread = thread
         self._trained_s = time.perf_counter()
-
-
-def _has_handed_over(thread: int) -> bool:
-    """It has ended, or waits, maybe for this one."""
-    frame = sys._current_frames().get(thread)
-    return frame is None or os.path.relpath(frame.f_code.co_filename, _LIBRARY) in _WAITING
 
 
 def _is_autograds(thread: int) -> bool:
