@@ -166,7 +166,7 @@ class BatchSamples(Probe):
         rest: tuple[str, int | None],
         numbers: Numbers,
     ) -> None:
-        values = numbers[4:]
+        values: Any = numbers[4:]
         finite = numpy.isfinite(values)
         low, high, mean, std = (float(number) for number in numbers[:4])
         if not (numpy.isfinite(low) and numpy.isfinite(high)):
