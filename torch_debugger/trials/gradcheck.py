@@ -10,18 +10,19 @@ import torch
 from torch_debugger.model.reruns import keep_randomness, randomness_kept
 from torch_debugger.source.frames import shown_where_bare
 from torch_debugger.system.errors import DebuggerError
-from torch_debugger.trials.gradcheck_comparison import Comparison, Kink, Tolerance, compare
+from torch_debugger.trials.gradcheck_comparison import Comparison, Tolerance, compare
 from torch_debugger.trials.gradcheck_differences import (
     BackwardError,
-    FunctionSubject,
     Point,
-    Slot,
     Subject,
     Tensors,
     UnevenOutputsError,
+    shifted,
+    slot_at,
     to_row,
 )
 from torch_debugger.trials.gradcheck_inputs import Target, input_names, name_of, narrow_dtypes, prepare
+from torch_debugger.trials.gradcheck_mistakes import only
 from torch_debugger.trials.gradcheck_result import GradcheckResult, Problem, backward_raised, forward_raised, not_twice
 
 
@@ -56,55 +57,11 @@ def gradcheck(
     >>> result = torch_debugger.gradcheck(MyFunction.apply, x)
     >>> assert result, result
     """
-    tolerance = Tolerance(eps, atol, rtol)
     with randomness_kept(), torch.inference_mode(False), torch.enable_grad():
-        result = _checked(fn_or_module, inputs, tolerance)
+        result = _checked(fn_or_module, inputs, Tolerance(eps, atol, rtol), second_order=False)
     if raise_exception and not result:
         raise WrongGradientError(result)
     return result if raise_exception else shown_where_bare(result)
-
-
-def _checked(target: Target, inputs: Any, tolerance: Tolerance) -> GradcheckResult:
-    found = ready(target, inputs)
-    if isinstance(found, GradcheckResult):
-        return found
-    subject, notes = found
-    count = len(inputs) if isinstance(inputs, (tuple, list)) else 1
-    return Examination(subject, input_names(target, count), notes, False).carry_out(tolerance)
-
-
-def ready(target: Target, inputs: Any) -> tuple[FunctionSubject, list[str]] | GradcheckResult:
-    """A subject that runs, and what to say of it; or the result, where it does not run at all."""
-    subject = prepare(target, inputs, widen=True)
-    narrow = narrow_dtypes(target, inputs)
-    error = _failure(subject)
-    if error is None:
-        note = f"{', '.join(narrow)} was checked in float64, on copies."
-        return subject, [note] if narrow else []
-    as_given = prepare(target, inputs, widen=False) if narrow else None
-    if as_given is not None and _failure(as_given) is None:
-        kinds = ", ".join(narrow)
-        note = f"It does not run in float64, so it was checked in {kinds}, where differences are coarse."
-        return as_given, [note]
-    nones = [name for name, value in _named(target, inputs) if value is None]
-    return GradcheckResult(name_of(target), False, problems=(forward_raised(error, nones),))
-
-
-def _failure(subject: FunctionSubject) -> Exception | None:
-    try:
-        subject.run(None)
-    except Exception as error:  # the user's forward may raise anything, and it is told
-        return error
-    return None
-
-
-def _named(target: Target, inputs: Any) -> list[tuple[str, Any]]:
-    values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
-    return list(zip(input_names(target, len(values)), values, strict=True))
-
-
-# `gradgradcheck`: can the gradients be differentiated again, and rightly?
-_SEED = 40_009
 
 
 def gradgradcheck(
@@ -125,30 +82,54 @@ def gradgradcheck(
     >>> assert torch_debugger.gradgradcheck(torch.tanh, torch.randn(4, requires_grad=True))
     """
     with randomness_kept(), torch.inference_mode(False), torch.enable_grad():
-        result = _second_order_checked(fn_or_module, inputs, Tolerance(eps, atol, rtol))
+        result = _checked(fn_or_module, inputs, Tolerance(eps, atol, rtol), second_order=True)
     if raise_exception and not result:
         raise WrongGradientError(result)
     return result if raise_exception else shown_where_bare(result)
 
 
-def _second_order_checked(target: Target, inputs: Any, tolerance: Tolerance) -> GradcheckResult:
-    found = ready(target, inputs)
-    if isinstance(found, GradcheckResult):
-        return found
-    first, notes = found
-    count = len(inputs) if isinstance(inputs, (tuple, list)) else 1
-    names = input_names(target, count)
-    if Point(first).detached:
-        return GradcheckResult(name_of(target), True, problems=(_no_graph(),), notes=tuple(notes))
+def _checked(target: Target, inputs: Any, tolerance: Tolerance, *, second_order: bool) -> GradcheckResult:
+    values = list(inputs) if isinstance(inputs, (tuple, list)) else [inputs]
+    names, narrow = input_names(target, len(values)), ", ".join(narrow_dtypes(target, inputs))
+    subject: Subject = prepare(target, inputs, widen=True)
+    notes = [f"{narrow} was checked in float64, on copies."] if narrow else []
+    error = _failure(subject)
+    if error is not None:
+        subject = prepare(target, inputs, widen=False) if narrow else subject
+        if not narrow or _failure(subject) is not None:
+            nones = [name for name, value in zip(names, values, strict=True) if value is None]
+            return GradcheckResult(name_of(target), False, problems=(forward_raised(error, nones),))
+        notes = [f"It does not run in float64, so it was checked in {narrow}, where differences are coarse."]
+    if second_order:
+        first, problem = subject, None
+        if Point(first).detached:
+            problem = _PROBLEMS["no-graph"]
+        else:
+            try:
+                subject = FirstGradients(first)
+                point = Point(subject)
+                # A gradient is linear in the incoming one; if that has no influence, the graph ends in backward.
+                arrived = point.pulled(torch.ones_like(point.at_point))[len(first.leaves) :]
+                problem = not_twice() if all(gradient is None for gradient in arrived) else None
+            except Exception as error:  # the user's backward may raise anything, and it is said
+                problem = backward_raised(error.__cause__ or error, names)
+        if problem is not None:
+            return GradcheckResult(name_of(target), True, problems=(problem,), notes=tuple(notes))
+    return Examination(subject, names, notes, second_order).carry_out(tolerance)
+
+
+def _failure(subject: Subject) -> Exception | None:
     try:
-        subject = FirstGradients(first)
-        cut_off = Point(subject).detached or subject.is_cut_off()
-    except Exception as error:  # the user's backward may raise anything, and it is told
-        problem = backward_raised(error.__cause__ or error, names)
-        return GradcheckResult(name_of(target), True, problems=(problem,), notes=tuple(notes))
-    if cut_off:
-        return GradcheckResult(name_of(target), True, problems=(not_twice(),), notes=tuple(notes))
-    return Examination(subject, names, notes, second_order=True).carry_out(tolerance)
+        subject.run(None)
+    except Exception as error:  # the user's forward may raise anything, and it is said
+        return error
+    return None
+
+
+_SEED = 40_009
+
+
+_SEED = 40_009
 
 
 class FirstGradients:
@@ -156,11 +137,13 @@ class FirstGradients:
 
     def __init__(self, first: Subject) -> None:
         self._first = first
-        self._count = len(first.leaves)
         point = Point(first)
         self._chosen = point.chosen
         generator = torch.Generator().manual_seed(_SEED)
-        incoming = [_normal_like(output, generator) for output in point.outputs]
+        incoming = [
+            torch.randn(output.shape, generator=generator, dtype=output.dtype).to(output.device).requires_grad_()
+            for output in point.outputs
+        ]
         single = len(incoming) == 1
         words = ["grad_output" if single else f"grad_output {number}" for number in range(len(incoming))]
         self.name = first.name
@@ -174,44 +157,20 @@ class FirstGradients:
     def leave_out(self, name: str) -> None:
         raise NotImplementedError("first gradients have no unmarked leaves")
 
-    def is_cut_off(self) -> bool:
-        """A gradient is linear in the incoming one; if that has no influence, the graph ends in backward."""
-        point = Point(self)
-        arrived = point.pulled(torch.ones_like(point.at_point))
-        return all(gradient is None for gradient in arrived[self._count :])
-
     def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
-        count = self._count
+        count = len(self._first.leaves)
         given, found = self._first.run(None if shifts is None else shifts[:count])
-        own = self.leaves[count:]
-        incoming = [leaf.clone() for leaf in own] if shifts is None else [
-            leaf + shift for leaf, shift in zip(own, shifts[count:], strict=True)
-        ]  # fmt: skip
+        incoming = shifted(self.leaves[count:], None if shifts is None else shifts[count:])
         outputs = [found[number] for number in self._chosen]
         gradients = torch.autograd.grad(outputs, self._first.leaves, incoming, create_graph=True, allow_unused=True)
         return [*given, *incoming], [gradients[number] for number in self._reached]
 
 
-def _no_graph() -> Problem:
-    return Problem(
-        "no-graph",
-        "no output requires a gradient, so there is no first gradient to differentiate.",
-        "Look for `.detach()`, `.data`, `.item()` or `torch.no_grad()` on the way from the inputs to the output.",
-    )
-
-
-def _normal_like(output: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
-    drawn = torch.randn(output.shape, generator=generator, dtype=output.dtype)
-    return drawn.to(output.device).requires_grad_()
-
-
-# A subject examined from first to last: its conduct, its gradients, and beside kinks once more.
-_NUDGE = 1e-3
-_NUDGES = 4
+_NUDGE = 1e-3  # of an input's size, to get away from a kink
 
 
 class Examination:
-    """Collects what there is to say about one subject."""
+    """Collects what there is to say about one subject: its conduct, its gradients, and beside kinks once more."""
 
     def __init__(self, subject: Subject, all_names: list[str], notes: list[str], second_order: bool) -> None:
         self._subject = subject
@@ -230,15 +189,11 @@ class Examination:
             assert cause is not None
             self._problems.append(backward_raised(cause, self._all_names))
         except UnevenOutputsError:
-            self._problems.append(_uneven())
-        return self._result()
-
-    def _result(self) -> GradcheckResult:
+            self._problems.append(_PROBLEMS["uneven-outputs"])
         found = self._comparison
         if found.within_tolerance and not found.mismatches:
             self._notes.append(
-                f"The gradients are off by {found.within_tolerance:.1g} (relative), which is more than "
-                "rounding "
+                f"The gradients are off by {found.within_tolerance:.1g} (relative), which is more than rounding "
                 "explains and within the tolerance."
             )
         return GradcheckResult(
@@ -255,140 +210,145 @@ class Examination:
         """Whether it makes sense to compare gradients; what is wrong with it otherwise is noted."""
         point = Point(self._subject)
         if not point.y or not len(point.at_point):
-            self._problems.append(_nothing_returned())
+            self._problems.append(_PROBLEMS["no-output"])
             return False
-        if not bool(torch.isfinite(point.at_point).all()):
-            self._problems.append(_not_finite(point))
+        infinite = (~torch.isfinite(point.at_point)).nonzero()
+        if len(infinite):
+            place = int(infinite[0])
+            spelled = slot_at(point.y, place).spelled(place)
+            words = f"`{spelled}` is {float(point.at_point[place])} at these inputs."
+            advice = "Choose inputs inside the domain of the function, away from its edges."
+            self._problems.append(Problem("not-finite", words, advice))
             return False
         if not runs_alike(point):
-            return self._hold_randomness()
+            self._subject = SameRandomness(self._subject)
+            drawn = runs_alike(Point(self._subject))
+            self._problems.append(_PROBLEMS["non-deterministic" if drawn else "stateful"])
+            return drawn
         hidden, known = changed_in_place(point)
         if hidden:
-            self._problems.append(in_place(hidden))
+            words = f"in-place: the forward changes its input {_listed(hidden)}, and autograd does not know of it."
+            advice = "Compute a new tensor (`x * 2`, not `x.mul_(2)`), or call `ctx.mark_dirty(x)` in `forward` and "
+            self._problems.append(Problem("in-place", words, f"{advice}return x."))
             return False
-        self._note(point, known)
-        return self._backward_behaves(point)
-
-    def _hold_randomness(self) -> bool:
-        self._subject = SameRandomness(self._subject)
-        drawn = runs_alike(Point(self._subject))
-        self._problems.append(non_deterministic(drawn))
-        return drawn
-
-    def _note(self, point: Point, known: list[str]) -> None:
         if known:
             self._notes.append(f"The forward changes {_listed(known)} in place; copies were given to it.")
         if point.left_out:
             numbers = ", ".join(f"output {number}" for number in point.left_out)
             self._notes.append(f"{numbers} requires no gradient and was left out.")
+        return self._backward_behaves(point)
 
     def _backward_behaves(self, point: Point) -> bool:
-        if not pulls_alike(point):
-            self._problems.append(backward_non_deterministic())
+        weights = torch.ones_like(point.at_point)
+        if not _same(point.pull(weights), point.pull(weights), point.precision):
+            self._problems.append(_PROBLEMS["non-deterministic-backward"])
             return False
         if point.wrote_into_incoming:
-            self._problems.append(incoming_written())
-        if len(point.y) > 1 and not handles_missing_gradients(point):
-            self._problems.append(_needs_all_gradients())
-            return False
-        self._leave_out_unreached(point)
-        return True
-
-    def _leave_out_unreached(self, point: Point) -> None:
-        """An input that nobody marked and that gets no gradient (a mask, a target) is taken as meant so."""
-        gradients = point.pulled(torch.ones_like(point.at_point))
+            self._problems.append(_PROBLEMS["incoming-gradient-written"])
+        for number, slot in enumerate(point.y if len(point.y) > 1 else ()):
+            alone = to_row(point.pulled(weights, only=[number]), point.x)
+            if not _same(alone, point.pull(only(weights, slot.start, slot.stop)), point.precision):
+                self._problems.append(_PROBLEMS["missing-gradients"])
+                return False
+        # An input that nobody marked and that gets no gradient (a mask, a target) is taken as meant so.
+        gradients = point.pulled(weights)
         unreached = [slot.name for slot, gradient in zip(point.x, gradients, strict=True) if gradient is None]
         names = [name for name in unreached if name in self._subject.unmarked]
-        if not names or len(unreached) == len(gradients):
-            return
-        self._notes.append(
-            f"No gradient arrives at {_listed(names)}, so it was not checked. Pass it with "
-            "requires_grad=True if "
-            "it should have one."
-        )
-        for name in names:
-            self._subject.leave_out(name)
+        if names and len(unreached) < len(gradients):
+            self._notes.append(
+                f"No gradient arrives at {_listed(names)}, so it was not checked. Pass it with requires_grad=True if "
+                "it should have one."
+            )
+            for name in names:
+                self._subject.leave_out(name)
+        return True
 
     def _look_beside_kinks(self, tolerance: Tolerance) -> None:
         signs = (None, None, 1.0, -1.0)
-        for attempt in range(_NUDGES + 1):
+        for attempt in range(len(signs) + 1):
             self._comparison = compare(Point(self._subject), tolerance, at_first=attempt == 0)
             kinks = self._comparison.kinks
             if not kinks:
                 return
-            if attempt < _NUDGES:
-                self._nudge([kink.leaf for kink in kinks], signs[attempt], attempt)
-                self._say_kink(kinks)
-        self._problems.append(_stays_on_kink(self._comparison.kinks[0]))
+            if attempt == len(signs):
+                words = "lies on a point without a derivative, and so do the points around it that were tried."
+                advice = "Choose other inputs: away from kinks, jumps, ties and the edges of the domain."
+                self._problems.append(Problem("kink", f"{kinks[0].spelled} {words}", advice))
+                return
+            self._nudge([kink.leaf.name for kink in kinks], signs[attempt], attempt)
+            for kink in kinks:
+                if not any(f"`{kink.leaf.name}` was moved" in before for before in self._notes):
+                    self._notes.append(
+                        f"{kink.spelled} lies on a point without a derivative (as ReLU or a root at 0, or a tie of a "
+                        f"max). `{kink.leaf.name}` was moved by about {_NUDGE:g} of its size, and checked there."
+                    )
 
     @torch.no_grad()
-    def _nudge(self, slots: list[Slot], sign: float | None, seed: int) -> None:
+    def _nudge(self, names: list[str], sign: float | None, seed: int) -> None:
         generator = torch.Generator().manual_seed(seed)
-        for slot in slots:
-            leaf = self._subject.leaves[self._subject.leaf_names.index(slot.name)]
+        for name in names:
+            leaf = self._subject.leaves[self._subject.leaf_names.index(name)]
             size = torch.rand(leaf.shape, generator=generator, dtype=torch.float64) + 0.5
             if sign is None:
                 size *= torch.randint(0, 2, leaf.shape, generator=generator) * 2 - 1
             scale = float(leaf.abs().mean()) or 1.0
             leaf += (size * (sign or 1.0) * _NUDGE * scale).to(leaf.device, leaf.dtype)
 
-    def _say_kink(self, kinks: list[Kink]) -> None:
-        for kink in kinks:
-            slot = kink.leaf
-            note = (
-                f"{kink.spelled} lies on a point without a derivative (as ReLU or a root at 0, or a tie of a "
-                "max). "
-                f"`{slot.name}` was moved by about {_NUDGE:g} of its size, and checked there."
-            )
-            if not any(f"`{slot.name}` was moved" in before for before in self._notes):
-                self._notes.append(note)
-
 
 def _listed(names: list[str]) -> str:
     return ", ".join(f"`{name}`" for name in names)
 
 
-def _uneven() -> Problem:
-    return Problem(
-        "uneven-outputs",
-        "the outputs change their number or shape when the inputs change a little: there is no derivative.",
-        "Check the part before the shapes depend on values (a mask, `nonzero`, a threshold).",
+_PROBLEMS = {
+    problem.name: problem
+    for problem in (
+        Problem(
+            "no-graph",
+            "no output requires a gradient, so there is no first gradient to differentiate.",
+            "Look for `.detach()`, `.data`, `.item()` or `torch.no_grad()` on the way from the inputs to the output.",
+        ),
+        Problem(
+            "no-output",
+            "it returned no floating-point tensor, so there is nothing to differentiate.",
+            "Return the tensor that the gradient is taken of.",
+        ),
+        Problem(
+            "uneven-outputs",
+            "the outputs change their number or shape when the inputs change a little: there is no derivative.",
+            "Check the part before the shapes depend on values (a mask, `nonzero`, a threshold).",
+        ),
+        Problem(
+            "non-deterministic",
+            "non-deterministic: two calls with the same inputs gave different outputs, because random numbers are "
+            "drawn. What follows was found with the same random numbers in every call.",
+            "Call `.eval()` on a module with dropout; in a function, draw the random numbers outside and pass them in.",
+        ),
+        Problem(
+            "stateful",
+            "non-deterministic: two calls with the same inputs gave different outputs, and random numbers are not the "
+            "reason. Differences of such a function mean nothing.",
+            "Look for state that one call leaves for the next: counters, caches, running averages.",
+        ),
+        Problem(
+            "non-deterministic-backward",
+            "non-deterministic: backward, called twice on the same graph, gave different gradients.",
+            "Look for what `backward` writes into: saved tensors, attributes of `ctx`, or random numbers it draws.",
+        ),
+        Problem(
+            "incoming-gradient-written",
+            "in-place: backward writes into the gradient that it gets, which others in the graph may share.",
+            "Compute a new tensor (`grad_output * x`, not `grad_output.mul_(x)`), or begin with "
+            "`grad_output = grad_output.clone()`.",
+        ),
+        Problem(
+            "missing-gradients",
+            "backward gives another result when only one of the outputs takes part in the loss: it does not expect "
+            "that the gradient of the others is missing.",
+            "In `backward`, treat an incoming gradient of None as zeros, or leave out "
+            "`ctx.set_materialize_grads(False)`.",
+        ),
     )
-
-
-def _nothing_returned() -> Problem:
-    return Problem(
-        "no-output",
-        "it returned no floating-point tensor, so there is nothing to differentiate.",
-        "Return the tensor that the gradient is taken of.",
-    )
-
-
-def _not_finite(point: Point) -> Problem:
-    place = int((~torch.isfinite(point.at_point)).nonzero()[0])
-    slot = next(slot for slot in point.y if slot.start <= place < slot.stop)
-    return Problem(
-        "not-finite",
-        f"`{slot.spelled(place)}` is {float(point.at_point[place])} at these inputs.",
-        "Choose inputs inside the domain of the function, away from its edges.",
-    )
-
-
-def _needs_all_gradients() -> Problem:
-    return Problem(
-        "missing-gradients",
-        "backward gives another result when only one of the outputs takes part in the loss: it does not expect "
-        "that the gradient of the others is missing.",
-        "In `backward`, treat an incoming gradient of None as zeros, or leave out `ctx.set_materialize_grads(False)`.",
-    )
-
-
-def _stays_on_kink(kink: Kink) -> Problem:
-    return Problem(
-        "kink",
-        f"{kink.spelled} lies on a point without a derivative, and so do the points around it that were tried.",
-        "Choose other inputs: away from kinks, jumps, ties and the edges of the domain.",
-    )
+}
 
 
 # How a function behaves before its gradient is looked at: does it raise, draw, or change what it is given?
@@ -416,44 +376,12 @@ def runs_alike(point: Point) -> bool:
     return again.at_point.shape == point.at_point.shape and _same(again.at_point, point.at_point, point.precision)
 
 
-def pulls_alike(point: Point) -> bool:
-    """Whether backward, asked twice, answers the same."""
-    weights = torch.ones_like(point.at_point)
-    return _same(point.pull(weights), point.pull(weights), point.precision)
-
-
 def _same(one: torch.Tensor, other: torch.Tensor, precision: float) -> bool:
     if torch.equal(one, other):
         return True
     difference, size = (one - other).nan_to_num().abs().max(), one.nan_to_num().abs().max()
     same_holes = torch.equal(one.isnan(), other.isnan())
     return same_holes and bool(difference <= _SAME * precision * size)
-
-
-def non_deterministic(by_random_numbers: bool) -> Problem:
-    if by_random_numbers:
-        return Problem(
-            "non-deterministic",
-            "non-deterministic: two calls with the same inputs gave different outputs, because random "
-            "numbers are "
-            "drawn. What follows was found with the same random numbers in every call.",
-            "Call `.eval()` on a module with dropout; in a function, draw the random numbers outside and pass them in.",
-        )
-    return Problem(
-        "stateful",
-        "non-deterministic: two calls with the same inputs gave different outputs, and random numbers are "
-        "not the "
-        "reason. Differences of such a function mean nothing.",
-        "Look for state that one call leaves for the next: counters, caches, running averages.",
-    )
-
-
-def backward_non_deterministic() -> Problem:
-    return Problem(
-        "non-deterministic-backward",
-        "non-deterministic: backward, called twice on the same graph, gave different gradients.",
-        "Look for what `backward` writes into: saved tensors, attributes of `ctx`, or random numbers it draws.",
-    )
 
 
 def changed_in_place(point: Point) -> tuple[list[str], list[str]]:
@@ -465,33 +393,3 @@ def changed_in_place(point: Point) -> tuple[list[str], list[str]]:
         elif not torch.equal(given.detach(), leaf.detach()):
             hidden.append(name)
     return hidden, known
-
-
-def in_place(names: Sequence[str]) -> Problem:
-    words = ", ".join(f"`{name}`" for name in names)
-    return Problem(
-        "in-place",
-        f"in-place: the forward changes its input {words}, and autograd does not know of it.",
-        "Compute a new tensor (`x * 2`, not `x.mul_(2)`), or call `ctx.mark_dirty(x)` in `forward` and return x.",
-    )
-
-
-def incoming_written() -> Problem:
-    return Problem(
-        "incoming-gradient-written",
-        "in-place: backward writes into the gradient that it gets, which others in the graph may share.",
-        "Compute a new tensor (`grad_output * x`, not `grad_output.mul_(x)`), or begin with "
-        "`grad_output = grad_output.clone()`.",
-    )
-
-
-def handles_missing_gradients(point: Point) -> bool:
-    """With several outputs, backward must cope with a gradient for only one of them."""
-    weights = torch.ones_like(point.at_point)
-    for number, slot in enumerate(point.y):
-        alone = point.pulled(weights, only=[number])
-        part = torch.zeros_like(weights)
-        part[slot.start : slot.stop] = 1.0
-        if not _same(to_row(alone, point.x), point.pull(part), point.precision):
-            return False
-    return True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from types import ModuleType
 from typing import Any
@@ -41,48 +41,37 @@ class Checked:
 
 def functions_of(module: ModuleType) -> list[Function]:
     """Those that stand in the module's own file, in their order."""
-    found = [value for value in vars(module).values() if _is_custom(value, module.__name__)]
-    return list(dict.fromkeys(found))
-
-
-def _is_custom(value: object, module: str) -> bool:
-    return (
-        isinstance(value, type)
+    found = [
+        value
+        for value in vars(module).values()
+        if isinstance(value, type)
         and issubclass(value, torch.autograd.Function)
-        and value.__module__ == module
+        and value.__module__ == module.__name__
         and "forward" in vars(value)
         and value.backward is not torch.autograd.Function.backward
-    )
+    ]
+    return list(dict.fromkeys(found))
 
 
 def check_function(function: Function, given: Sequence[Any], *, second_order: bool) -> Checked:
     """`given`: shapes and other values of the inputs; without any, inputs are guessed."""
-    tries = [as_given(function, given)] if given else guesses(function)
     check = gradgradcheck if second_order else gradcheck
-    results = ((guess, check(function.apply, guess.inputs)) for guess in tries)
-    with unwarned():  # of inputs that nobody else would give
-        return _best(function, results, sure=bool(given))
-
-
-def _best(function: Function, results: Iterable[tuple[Guess, GradcheckResult]], *, sure: bool) -> Checked:
+    source = class_source(function)
+    line = source[1].lineno if source is not None else None
+    names = tuple(parameter.name for parameter in required_parameters(function))
     doubtful: list[tuple[Guess, GradcheckResult]] = []
-    for guess, result in results:
-        if sure or not any(problem.name in _PERHAPS_OURS for problem in result.problems):
-            return _checked(function, guess, result)
-        doubtful.append((guess, result))
+    with unwarned():  # of inputs that nobody else would give
+        for guess in [as_given(function, given)] if given else guesses(function):
+            result = check(function.apply, guess.inputs)
+            if given or not any(problem.name in _PERHAPS_OURS for problem in result.problems):
+                return Checked(function.__name__, line, guess.words, result, "", names)
+            doubtful.append((guess, result))
     # A forward that ran and a backward that did not: that much is known of the Function.
     for guess, result in doubtful:
         if result.problems[0].name in ("backward-raised", "wrong-shape"):
-            return _checked(function, guess, result)
-    first = doubtful[0]
-    return _checked(function, first[0], None, first[1].problems[0].words)
-
-
-def _checked(function: Function, guess: Guess, result: GradcheckResult | None, failure: str = "") -> Checked:
-    source = class_source(function)
-    names = tuple(parameter.name for parameter in required_parameters(function))
-    line = source[1].lineno if source is not None else None
-    return Checked(function.__name__, line, guess.words, result, failure, names)
+            return Checked(function.__name__, line, guess.words, result, "", names)
+    guess, result = doubtful[0]
+    return Checked(function.__name__, line, guess.words, None, result.problems[0].words, names)
 
 
 # Custom Functions met in training, each checked once in a fork, on the very inputs it met.
@@ -105,7 +94,13 @@ class CustomGradients:
         if draft.words:
             self._refused.append(draft)
             return
-        task = ForkedTask(lambda: _check_here(function, arguments, draft), _TIMEOUT_S)
+
+        def check() -> str:
+            with torch.enable_grad():
+                result = gradcheck(function, arguments)
+            return json.dumps(to_plain(_judged(result, draft)))
+
+        task = ForkedTask(check, _TIMEOUT_S)
         self._running.append((task, draft))
 
     def poll(self) -> list[GradientCheckFact]:
@@ -114,9 +109,16 @@ class CustomGradients:
         for entry in tuple(self._running):
             task, draft = entry
             text = task.poll()
-            if text is not None:
-                self._running.remove(entry)
-                found.append(_fact(task, text, draft))
+            if text is None:
+                continue
+            self._running.remove(entry)
+            if task.ended == "done":
+                record = from_plain("GradientCheckFact", json.loads(text))
+                assert isinstance(record, GradientCheckFact)
+                found.append(record)
+            else:
+                why = "it took too long" if task.ended == "timeout" else "the process of the check died"
+                found.append(dataclasses.replace(draft, outcome="unchecked", words=why))
         return found
 
     def finish(self) -> list[GradientCheckFact]:
@@ -127,34 +129,26 @@ class CustomGradients:
             found += self.poll()
         for task, draft in self._running:
             task.kill()
-            found.append(_unchecked(draft, "the script ended before its check did"))
+            found.append(dataclasses.replace(draft, outcome="unchecked", words="the script ended before its check did"))
         self._running.clear()
         return found
 
 
 def _draft(function: Any, arguments: tuple[Any, ...], step: int, named: Any) -> GradientCheckFact:
-    tensors = [value for value in arguments if isinstance(value, torch.Tensor)]
     names = input_names(function, len(arguments))
-    inputs = ", ".join(
-        f"{name} {list(value.shape)}"
-        for name, value in zip(names, arguments, strict=True)
-        if isinstance(value, torch.Tensor)
-    )
-    words = _refusal()
-    if sum(tensor.numel() for tensor in tensors) > _LARGEST:
+    tensors = [pair for pair in zip(names, arguments, strict=True) if isinstance(pair[1], torch.Tensor)]
+    inputs = ", ".join(f"{name} {list(tensor.shape)}" for name, tensor in tensors)
+    words = ""
+    if sum(tensor.numel() for _, tensor in tensors) > _LARGEST:
         words = f"its inputs are too large ({inputs})"
+    elif sys.platform == "win32":
+        words = "this system cannot fork"
+    elif torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+        words = "a GPU is in use, and the check needs a process of its own"
+    elif torch.distributed.is_available() and torch.distributed.is_initialized():
+        words = "a process group is in use, whose sockets a fork would share"
     name = getattr(named, "__name__", type(named).__name__)
     return GradientCheckFact(name, "unchecked", _place(named), step, inputs, words=words)
-
-
-def _refusal() -> str:
-    if sys.platform == "win32":
-        return "this system cannot fork"
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return "a GPU is in use, and the check needs a process of its own"
-    if torch.distributed.is_available() and torch.distributed.is_initialized():
-        return "a process group is in use, whose sockets a fork would share"
-    return ""
 
 
 def _place(function: Any) -> Place:
@@ -170,24 +164,6 @@ def _place(function: Any) -> Place:
     return place_at(file, lines[0] if lines else statement.lineno)
 
 
-def _check_here(function: Any, arguments: tuple[Any, ...], draft: GradientCheckFact) -> str:
-    with torch.enable_grad():
-        result = gradcheck(function, arguments)
-    return json.dumps(to_plain(_judged(result, draft)))
-
-
-def _fact(task: ForkedTask, text: bytes, draft: GradientCheckFact) -> GradientCheckFact:
-    if task.ended == "done":
-        record = from_plain("GradientCheckFact", json.loads(text))
-        assert isinstance(record, GradientCheckFact)
-        return record
-    return _unchecked(draft, "it took too long" if task.ended == "timeout" else "the process of the check died")
-
-
-def _unchecked(draft: GradientCheckFact, words: str) -> GradientCheckFact:
-    return dataclasses.replace(draft, outcome="unchecked", words=words)
-
-
 # These keep a gradient from being compared; they do not say that it is wrong.
 _NO_VERDICT = ("forward-raised", "stateful", "not-finite", "no-output", "uneven-outputs", "kink", "coarse")
 _COMPARED_ALL_THE_SAME = "non-deterministic"  # with the same random numbers in every call
@@ -196,7 +172,7 @@ _COMPARED_ALL_THE_SAME = "non-deterministic"  # with the same random numbers in 
 def _judged(result: GradcheckResult, draft: GradientCheckFact) -> GradientCheckFact:
     problems = [problem for problem in result.problems if problem.name != _COMPARED_ALL_THE_SAME]
     if problems and problems[0].name in _NO_VERDICT:
-        return _unchecked(draft, problems[0].words.rstrip("."))
+        return dataclasses.replace(draft, outcome="unchecked", words=problems[0].words.rstrip("."))
     outcome = "deliberate" if result.deliberate else "wrong"
     if result.mismatches:
         worst = result.mismatches[0]

@@ -16,7 +16,7 @@ import torch
 
 from torch_debugger.model.nested_tensors import tensors_in
 
-DIRECTIONS = 8
+_DIRECTIONS = 8
 _SEED = 20_011
 _TRUSTED = 1e-3  # relative error of differences that still tell a wrong gradient from a right one
 _ROUNDINGS = 100  # a sum of many terms is rounded many times
@@ -42,10 +42,9 @@ class Directions:
         self.close_to = 0.0  # the largest relative difference among those that agree
 
     def suspicions(self) -> Iterator[Suspicion]:
-        for _ in range(DIRECTIONS):
+        for _ in range(_DIRECTIONS):
             direction = self._drawn(self._point.inputs) * self._steps.scales
-            weights = self._drawn(self._point.at_point)
-            suspicion = self._compare(direction, weights)
+            suspicion = self._compare(direction, self._drawn(self._point.at_point))
             if suspicion is not None:
                 yield suspicion
 
@@ -55,26 +54,21 @@ class Directions:
         return drawn.add_(drawn.sign(), alpha=0.5).to(like.device)
 
     def _compare(self, direction: torch.Tensor, weights: torch.Tensor) -> Suspicion | None:
-        step = self._steps.usual
-        numerical = float(weights @ central_difference(self._point, direction, step))
-        gradient = self._point.pull(weights) * direction
+        point, step = self._point, self._steps.usual
+        numerical = float(weights @ central_difference(point, direction, step))
+        gradient = point.pull(weights) * direction
         analytical = float(gradient.sum())
         scale = float(torch.linalg.vector_norm(gradient)) + abs(numerical)
-        noise = float(torch.linalg.vector_norm(weights * self._point.at_point))
-        allowed = fineness(self._point) * scale + _ROUNDINGS * self._point.precision * noise / step
+        noise = float(torch.linalg.vector_norm(weights * point.at_point))
+        allowed = fineness(point) * scale + _ROUNDINGS * point.precision * noise / step
         blunt = 0 < _TRUSTED * scale < allowed  # as with a small change of a large number
         if abs(analytical - numerical) <= allowed and not blunt:
             self.close_to = max(self.close_to, abs(analytical - numerical) / scale if scale else 0.0)
             return None
-        return self._measure_again(direction, weights, analytical, scale)
-
-    def _measure_again(
-        self, direction: torch.Tensor, weights: torch.Tensor, analytical: float, scale: float
-    ) -> Suspicion | None:
-        numerical, error = careful_slope(self._point, direction, weights, self._steps.usual)
+        numerical, error = careful_slope(point, direction, weights, step)
         difference = abs(analytical - numerical)
         trusted = error <= _TRUSTED * scale
-        if trusted and difference <= 3 * error + fineness(self._point) * scale:
+        if trusted and difference <= 3 * error + fineness(point) * scale:
             self.close_to = max(self.close_to, difference / scale)
             return None
         off_by = difference / scale if math.isfinite(difference) else math.inf
@@ -116,30 +110,24 @@ def careful_slope(point: Point, direction: torch.Tensor, weights: torch.Tensor, 
     """The derivative of weights . f along a direction, and how far off it may be."""
     noise = 4 * point.precision * float(torch.linalg.vector_norm(weights * point.at_point))
 
-    def slope(step: float) -> float:
-        return float(weights @ central_difference(point, direction, step))
-
-    def measured(longest: float) -> tuple[float, float]:
-        return _extrapolated(slope, [longest / 2.0**rung for rung in range(_RUNGS)], noise)
+    def extrapolated(longest: float) -> tuple[float, float]:
+        best, least = math.nan, math.inf
+        before: list[float] = []
+        for rung in range(_RUNGS):
+            step = longest / 2.0**rung
+            row = [float(weights @ central_difference(point, direction, step))]
+            for order, older in enumerate(before):
+                row.append(row[order] + (row[order] - older) / (4.0 ** (order + 1) - 1))
+                doubt = max(abs(row[-1] - row[-2]), abs(row[-1] - older)) + noise / step
+                if doubt < least:
+                    best, least = row[-1], doubt
+            before = row if math.isfinite(row[0]) else []
+        return best, least
 
     # Three times, with other steps: a function that rounds coarsely inside may seem steady once by chance.
     longest = usual * 2.0**_HALVINGS_ABOVE
-    values, errors = zip(*(measured(share * longest) for share in (1.0, 0.83, 0.64)), strict=True)
+    values, errors = zip(*(extrapolated(share * longest) for share in (1.0, 0.83, 0.64)), strict=True)
     return values[0], max(*errors, 3 * (max(values) - min(values)))
-
-
-def _extrapolated(slope: Callable[[float], float], ladder: list[float], noise: float) -> tuple[float, float]:
-    best, least = math.nan, math.inf
-    before: list[float] = []
-    for step in ladder:  # each half of the one before
-        row = [slope(step)]
-        for order, older in enumerate(before):
-            row.append(row[order] + (row[order] - older) / (4.0 ** (order + 1) - 1))
-            doubt = max(abs(row[-1] - row[-2]), abs(row[-1] - older)) + noise / step
-            if doubt < least:
-                best, least = row[-1], doubt
-        before = row if math.isfinite(row[0]) else []
-    return best, least
 
 
 def is_staircase(point: Point, direction: torch.Tensor, usual: float) -> bool:
@@ -187,7 +175,6 @@ class Point:
         self.subject = subject
         given, found = subject.run(None)
         self.given = given
-        self.all_outputs = found
         numbers = [number for number, made in enumerate(found) if made.is_floating_point() or made.is_complex()]
         attached = [number for number in numbers if found[number].requires_grad]
         self.detached = not attached
@@ -195,9 +182,9 @@ class Point:
         self.left_out = [number for number in numbers if number not in self.chosen]
         self.outputs: Tensors = [found[number] for number in self.chosen]
         self.x: tuple[Slot, ...] = lay_out(subject.leaf_names, subject.leaves)
-        words = subject.output_names or _words(len(found))
-        names = [words[number] for number in self.chosen]
-        self.y: tuple[Slot, ...] = lay_out(names, self.outputs)
+        words = ["output"] if len(found) == 1 else [f"output {number}" for number in range(len(found))]
+        words = subject.output_names or words
+        self.y: tuple[Slot, ...] = lay_out([words[number] for number in self.chosen], self.outputs)
         self.at_point = to_row(self.outputs, self.y) if self.y else torch.zeros(0, dtype=torch.float64)
         self.inputs = to_row(subject.leaves, self.x)
         self.wrote_into_incoming = False
@@ -241,10 +228,6 @@ class Point:
         kept = zip(copies, (gradients[number] for number in taking), strict=True)
         self.wrote_into_incoming |= not all(torch.equal(copy, given) for copy, given in kept)
         return list(pulled)
-
-
-def _words(count: int) -> list[str]:
-    return ["output"] if count == 1 else [f"output {number}" for number in range(count)]
 
 
 # What is checked: a function of some leaves, run at a point or beside it, as often as needed.
@@ -293,7 +276,7 @@ class FunctionSubject:
         self.leaves.pop(number).requires_grad_(False)
 
     def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
-        given = self._moved(shifts)
+        given = shifted(self.leaves, shifts)
         arguments = list(self._arguments)
         for place, tensor in zip(self._places, given, strict=True):
             arguments[place] = tensor
@@ -302,11 +285,12 @@ class FunctionSubject:
             arguments[place] = arguments[place].clone()  # what is written into it must not reach the next call
         return given, list(tensors_in(self._call(*arguments)))
 
-    def _moved(self, shifts: Sequence[torch.Tensor] | None) -> Tensors:
-        # Clones and sums, not the leaves themselves: autograd forbids in-place operations on leaves.
-        if shifts is None:
-            return [leaf.clone() for leaf in self.leaves]
-        return [leaf + shift for leaf, shift in zip(self.leaves, shifts, strict=True)]
+
+def shifted(leaves: Tensors, shifts: Sequence[torch.Tensor] | None) -> Tensors:
+    """Clones and sums, not the leaves themselves: autograd forbids in-place operations on leaves."""
+    if shifts is None:
+        return [leaf.clone() for leaf in leaves]
+    return [leaf + shift for leaf, shift in zip(leaves, shifts, strict=True)]
 
 
 # Many tensors as one row of real numbers, and places in that row as elements of the tensors.

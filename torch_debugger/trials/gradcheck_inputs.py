@@ -30,7 +30,7 @@ def prepare(target: Target, inputs: Any, *, widen: bool) -> FunctionSubject:
     checked = {place: names[place] for place in marked or able}
     unmarked = [] if marked else list(checked.values())
     arguments = [_copied(value, widen) for value in given]
-    name, call = name_of(target), target
+    call = target
     if isinstance(target, nn.Module):
         call, parameters = _module_as_function(target, len(arguments), widen)
         for word, parameter in parameters.items():
@@ -39,21 +39,19 @@ def prepare(target: Target, inputs: Any, *, widen: bool) -> FunctionSubject:
             arguments.append(_copied(parameter, widen))
     if not checked:
         raise UsageError(
-            f"There is nothing to check: `{name}` got no floating-point tensor and has no parameter that "
+            f"There is nothing to check: `{name_of(target)}` got no floating-point tensor and has no parameter that "
             "requires a gradient."
         )
     for place in checked:
         arguments[place] = arguments[place].requires_grad_()
-    return FunctionSubject(name, call, arguments, checked, unmarked)
+    return FunctionSubject(name_of(target), call, arguments, checked, unmarked)
 
 
 def narrow_dtypes(target: Target, inputs: Any) -> list[str]:
     """The dtypes among inputs and parameters that `widen` would change: float32."""
-    tensors = [value for value in _as_tuple(inputs) if isinstance(value, torch.Tensor)]
-    if isinstance(target, nn.Module):
-        tensors += list(target.parameters())
-    found = [str(tensor.dtype).removeprefix("torch.") for tensor in tensors if tensor.dtype in _WIDE]
-    return sorted(set(found))
+    tensors = [*_as_tuple(inputs), *(target.parameters() if isinstance(target, nn.Module) else ())]
+    found = {str(tensor.dtype) for tensor in tensors if isinstance(tensor, torch.Tensor) and tensor.dtype in _WIDE}
+    return sorted(name.removeprefix("torch.") for name in found)
 
 
 def name_of(target: Target) -> str:
@@ -188,8 +186,9 @@ def as_given(function: type[torch.autograd.Function], given: Sequence[Any]) -> G
     generator = torch.Generator().manual_seed(_SEED)
     values = [_drawn(each, generator, positive=False) if isinstance(each, tuple) else each for each in given]
     names = [parameter.name for parameter in required_parameters(function)]
-    names += [f"input {place}" for place in range(len(names), len(values))]
-    return Guess(tuple(values), _listed(names, values))
+    return Guess(
+        tuple(values), _listed([*names, *(f"input {place}" for place in range(len(names), len(values)))], values)
+    )
 
 
 def _guess(
@@ -197,33 +196,23 @@ def _guess(
 ) -> Guess:
     generator = torch.Generator().manual_seed(_SEED)
     values: list[Any] = []
-    tensors = 0
+    shapes = itertools.chain(plan, itertools.repeat(plan[-1]))
     for parameter in parameters:
-        value: Any = _number(parameter, numbers)
-        if value is None:
-            shape = plan[min(tensors, len(plan) - 1)]
-            value = _tensor(parameter.name, shape, plan[0], generator, positive)
-            tensors += 1
-        values.append(value)
+        kind = getattr(parameter.annotation, "__name__", str(parameter.annotation))
+        name = parameter.name.lower()
+        if kind == "bool":
+            values.append(True)
+        elif kind == "int" or name in _COUNTS:
+            values.append(1)
+        elif kind == "float" or name in numbers:
+            values.append(0.5)
+        else:
+            shape = next(shapes)
+            indices = name in _INDICES
+            values.append(
+                torch.randint(0, 3, plan[0][:1], generator=generator) if indices else _drawn(shape, generator, positive)
+            )
     return Guess(tuple(values), _listed([parameter.name for parameter in parameters], values))
-
-
-def _number(parameter: inspect.Parameter, numbers: Sequence[str]) -> float | int | bool | None:
-    kind = getattr(parameter.annotation, "__name__", str(parameter.annotation))
-    name = parameter.name.lower()
-    if kind == "bool":
-        return True
-    if kind == "int" or name in _COUNTS:
-        return 1
-    return 0.5 if kind == "float" or name in numbers else None
-
-
-def _tensor(
-    name: str, shape: tuple[int, ...], first: tuple[int, ...], generator: torch.Generator, positive: bool
-) -> torch.Tensor:
-    if name.lower() in _INDICES:
-        return torch.randint(0, 3, first[:1], generator=generator)
-    return _drawn(shape, generator, positive)
 
 
 def _drawn(shape: tuple[int, ...], generator: torch.Generator, positive: bool) -> torch.Tensor:
@@ -232,11 +221,9 @@ def _drawn(shape: tuple[int, ...], generator: torch.Generator, positive: bool) -
 
 
 def _listed(names: Sequence[str], values: Sequence[Any]) -> str:
-    return ", ".join(f"{name} {_worded(value)}" for name, value in zip(names, values, strict=False))
-
-
-def _worded(value: Any) -> str:
-    if not isinstance(value, torch.Tensor):
-        return str(value)
-    kind = " of integers" if not value.is_floating_point() else ""
-    return f"{list(value.shape)}{kind}"
+    parts = []
+    for name, value in zip(names, values, strict=False):
+        if isinstance(value, torch.Tensor):
+            value = f"{list(value.shape)}{'' if value.is_floating_point() else ' of integers'}"
+        parts.append(f"{name} {value}")
+    return ", ".join(parts)

@@ -54,8 +54,7 @@ def _detached(sample: Sample) -> Pattern | None:
 
 
 def _not_finite(sample: Sample) -> Pattern | None:
-    bad = int((~torch.isfinite(sample.analytical)).sum())
-    if not bad:
+    if bool(torch.isfinite(sample.analytical).all()):
         return None
     return Pattern(
         "not-finite",
@@ -69,8 +68,7 @@ def _constant_forward(sample: Sample) -> Pattern | None:
         return None
     return Pattern(
         "straight-through",
-        f"the {sample.culprit.output.name} does not change with `{sample.culprit.leaf.name}` around here (as "
-        "with "
+        f"the {sample.culprit.output.name} does not change with `{sample.culprit.leaf.name}` around here (as with "
         "rounding, sign or a threshold), but backward gives a gradient.",
         "A straight-through or surrogate gradient is like this on purpose; then there is nothing to change. "
         "Otherwise return zeros, or make the forward depend on it.",
@@ -106,22 +104,30 @@ def _identity(sample: Sample) -> Pattern | None:
 
 
 def _constant_factor(sample: Sample) -> Pattern | None:
-    analytical, numerical = sample.analytical, sample.numerical
+    analytical, numerical, leaf = sample.analytical, sample.numerical, sample.culprit.leaf
     factor = float((analytical @ numerical) / (numerical @ numerical))
     if factor == 0 or not bool(sample.agree(analytical, numerical * factor).all()):
         return None
-    who = sample.culprit.leaf.name
     if abs(factor + 1) < 1e-3:
         return Pattern(
             "wrong-sign",
-            f"wrong sign: backward gives minus the right gradient of `{who}`, everywhere.",
-            f"Change the sign of what `backward` returns for `{who}`.",
+            f"wrong sign: backward gives minus the right gradient of `{leaf.name}`, everywhere.",
+            f"Change the sign of what `backward` returns for `{leaf.name}`.",
         )
+    counts = {leaf.stop - leaf.start: "elements"}
+    counts |= {size: f"entries of dimension {number}" for number, size in enumerate(leaf.shape)}
+    origins = (
+        f"; `{leaf.name}` has {count} {word}, as if forward took a {forward} and backward a {backward}"
+        for count, word in counts.items()
+        if count >= _TELLING
+        for share, forward, backward in ((1 / count, "mean", "sum"), (count, "sum", "mean"))
+        if abs(abs(factor) * share - 1) < 1e-3
+    )
     return Pattern(
         "missing-factor",
-        f"missing factor: backward gives {factor:.6g} times the right gradient of `{who}`, everywhere"
-        f"{name_factor(sample, factor)}.",
-        f"Multiply what `backward` returns for `{who}` by {1 / factor:.6g}.",
+        f"missing factor: backward gives {factor:.6g} times the right gradient of `{leaf.name}`, everywhere"
+        f"{next(origins, '')}.",
+        f"Multiply what `backward` returns for `{leaf.name}` by {1 / factor:.6g}.",
     )
 
 
@@ -142,27 +148,46 @@ def _transposed(sample: Sample) -> Pattern | None:
 
 
 def _varying_factor(sample: Sample) -> Pattern | None:
-    named = name_missing_factor(sample)
-    if named is None:
+    """A tensor that, multiplied to backward's gradient, makes it right at every element."""
+    for name, values in _tensors(sample):
+        share = _share_of(sample.numerical, sample.analytical * values)
+        if share and bool(sample.agree(sample.analytical * values * share, sample.numerical).all()):
+            factor = _times(share) + name
+            break
+        share = _share_of(sample.analytical, sample.numerical * values)
+        if share and bool(sample.agree(sample.analytical, sample.numerical * values * share).all()):
+            factor = f"{1 / share:.4g} / {name}"
+            break
+    else:
         return None
     who = sample.culprit.leaf.name
     return Pattern(
         "missing-factor",
-        f"missing factor: the right gradient of `{who}` is {named} times what backward gives.",
-        f"Multiply what `backward` returns for `{who}` by {named}: the chain rule has one more factor.",
+        f"missing factor: the right gradient of `{who}` is {factor} times what backward gives.",
+        f"Multiply what `backward` returns for `{who}` by {factor}: the chain rule has one more factor.",
     )
 
 
 def _missing_term(sample: Sample) -> Pattern | None:
-    named = name_missing_term(sample)
-    if named is None:
+    """The incoming gradient, alone or times a tensor, that is exactly what is missing."""
+    missing = sample.numerical - sample.analytical
+    incoming = _laid_on(sample.culprit.weights, sample.culprit.output, sample)
+    if incoming is None or not bool(missing.any()):
         return None
-    who = sample.culprit.leaf.name
-    return Pattern(
-        "missing-term",
-        f"missing term: the right gradient of `{who}` is what backward gives plus {named}.",
-        f"Add {named} to what `backward` returns for `{who}`.",
-    )
+    # The missing part is a difference of two larger numbers: its rounding is theirs.
+    floor = sample.tolerance * (missing.abs() + sample.numerical.abs().max() * 0.1)
+    for name, values in (("", torch.ones_like(incoming)), *_tensors(sample)):
+        share = _share_of(missing, incoming * values)
+        added = incoming * values * share
+        close = bool(((missing - added).abs() <= floor).all())
+        if share and close and float(added.abs().max()) > 10 * float(floor.min()):
+            who, term = sample.culprit.leaf.name, f"{_times(share)}`grad_output`" + (f" * {name}" if name else "")
+            return Pattern(
+                "missing-term",
+                f"missing term: the right gradient of `{who}` is what backward gives plus {term}.",
+                f"Add {term} to what `backward` returns for `{who}`.",
+            )
+    return None
 
 
 def _one_side(sample: Sample) -> Pattern | None:
@@ -205,57 +230,7 @@ _LOOKS: tuple[Callable[[Sample], Pattern | None], ...] = (
 )
 
 
-# What a wrong gradient lacks, named after what stands in the function: a number, an input, the output.
-Named = tuple[str, torch.Tensor]
-
 _TELLING = 5  # smaller sizes are factors of many derivatives anyway: 3 of a cube
-
-
-def name_factor(sample: Sample, factor: float) -> str:
-    """Where such a number may come from: a mean taken for a sum, or a sum for a mean."""
-    leaf = sample.culprit.leaf
-    counts = {leaf.stop - leaf.start: "elements"}
-    counts |= {size: f"entries of dimension {number}" for number, size in enumerate(leaf.shape)}
-    for count, word in counts.items():
-        if count < _TELLING:
-            continue
-        if abs(abs(factor) / count - 1) < 1e-3:
-            return f"; `{leaf.name}` has {count} {word}, as if forward took a mean and backward a sum"
-        if abs(abs(factor) * count - 1) < 1e-3:
-            return f"; `{leaf.name}` has {count} {word}, as if forward took a sum and backward a mean"
-    return ""
-
-
-def name_missing_factor(sample: Sample) -> str | None:
-    """A tensor that, multiplied to backward's gradient, makes it right at every element."""
-    for name, values in _tensors(sample):
-        share = _share_of(sample.numerical, sample.analytical * values)
-        if share and bool(sample.agree(sample.analytical * values * share, sample.numerical).all()):
-            return _times(share) + name
-        share = _share_of(sample.analytical, sample.numerical * values)
-        if share and bool(sample.agree(sample.analytical, sample.numerical * values * share).all()):
-            return f"{1 / share:.4g} / {name}"
-    return None
-
-
-def name_missing_term(sample: Sample) -> str | None:
-    """The incoming gradient, alone or times a tensor, that is exactly what is missing."""
-    missing = sample.numerical - sample.analytical
-    incoming = _incoming(sample)
-    if incoming is None or not bool(missing.any()):
-        return None
-    for name, values in (("", torch.ones_like(incoming)), *_tensors(sample)):
-        term = incoming * values
-        share = _share_of(missing, term)
-        if share and _agree_closely(missing, term * share, sample):
-            return f"{_times(share)}`grad_output`" + (f" * {name}" if name else "")
-    return None
-
-
-def _agree_closely(missing: torch.Tensor, term: torch.Tensor, sample: Sample) -> bool:
-    # The missing part is a difference of two larger numbers: its rounding is theirs.
-    floor = sample.tolerance * (missing.abs() + sample.numerical.abs().max() * 0.1)
-    return bool(((missing - term).abs() <= floor).all()) and float(term.abs().max()) > 10 * float(floor.min())
 
 
 def _share_of(wanted: torch.Tensor, part: torch.Tensor) -> float:
@@ -268,7 +243,7 @@ def _times(share: float) -> str:
     return "" if abs(share - 1) < 1e-3 else "-" if abs(share + 1) < 1e-3 else f"{share:.4g} * "
 
 
-def _tensors(sample: Sample) -> Iterator[Named]:
+def _tensors(sample: Sample) -> Iterator[tuple[str, torch.Tensor]]:
     """The inputs and the output, where they have one value for each element of the wrong gradient."""
     point, leaf = sample.point, sample.culprit.leaf
     for slot in (leaf, *(other for other in point.x if other is not leaf)):
@@ -284,10 +259,6 @@ def _tensors(sample: Sample) -> Iterator[Named]:
     own = _laid_on(point.inputs, leaf, sample)
     if own is not None:
         yield f"`{leaf.name}` ** 2", own.square()
-
-
-def _incoming(sample: Sample) -> torch.Tensor | None:
-    return _laid_on(sample.culprit.weights, sample.culprit.output, sample)
 
 
 def _laid_on(row: torch.Tensor, slot: Slot, sample: Sample) -> torch.Tensor | None:
@@ -389,34 +360,29 @@ class Search:
 
     def culprits(self) -> list[Culprit]:
         """One for each wrong leaf, the most wrong first."""
-        rated = [(rating, leaf, output) for leaf in self._point.x for rating, output in [self._worst_output(leaf)]]
-        worst = max(rated, key=lambda entry: entry[0])
-        wrong = [entry for entry in rated if entry[0] > 1.0] or [worst]
-        wrong.sort(key=lambda entry: -entry[0])
+        point, step = self._point, self._step
+        rated = []
+        for leaf in point.x:
+            direction = only(self._direction, leaf.start, leaf.stop)
+            change = central_difference(point, direction, step)
+            ratings = []  # how many times the allowed difference, at each output
+            for weights, gradient in zip(self._weights, self._gradients, strict=True):
+                terms, numerical = gradient * direction, float(weights @ change)
+                scale = float(torch.linalg.vector_norm(terms)) + abs(numerical)
+                noise = float(torch.linalg.vector_norm(weights * point.at_point))
+                allowed = fineness(point) * scale + 100 * point.precision * noise / step
+                ratings.append(gap(float(terms.sum()), numerical) / allowed if allowed else 0.0)
+            rated.append((max(ratings), leaf, ratings.index(max(ratings))))
+        rated.sort(key=lambda entry: -entry[0])
+        wrong = [entry for entry in rated if entry[0] > 1.0] or rated[:1]
         return [self._narrowed(leaf, output) for _, leaf, output in wrong]
 
-    def _worst_output(self, leaf: Slot) -> tuple[float, int]:
-        """How many times the allowed difference, at the output where it is most."""
-        direction = only(self._direction, leaf.start, leaf.stop)
-        change = central_difference(self._point, direction, self._step)
-        ratings = [self._rating(direction, change, output) for output in range(len(self._point.y))]
-        worst = max(range(len(ratings)), key=lambda output: ratings[output])
-        return ratings[worst], worst
-
-    def _rating(self, direction: torch.Tensor, change: torch.Tensor, output: int) -> float:
-        terms = self._gradients[output] * direction
-        numerical = float(self._weights[output] @ change)
-        scale = float(torch.linalg.vector_norm(terms)) + abs(numerical)
-        noise = float(torch.linalg.vector_norm(self._weights[output] * self._point.at_point))
-        allowed = fineness(self._point) * scale + 100 * self._point.precision * noise / self._step
-        return gap(float(terms.sum()), numerical) / allowed if allowed else 0.0
-
     def _narrowed(self, leaf: Slot, output: int) -> Culprit:
-        weights, gradient = self._weights[output], self._gradients[output]
+        point, weights, gradient = self._point, self._weights[output], self._gradients[output]
 
         def input_gap(start: int, stop: int) -> float:
             direction = only(self._direction, start, stop)
-            change = central_difference(self._point, direction, self._step)
+            change = central_difference(point, direction, self._step)
             return gap(float(gradient @ direction), float(weights @ change))
 
         place = _halved(leaf.start, leaf.stop, input_gap)
@@ -424,28 +390,23 @@ class Search:
 
         def output_gap(start: int, stop: int) -> float:
             part = only(weights, start, stop)
-            return gap(float(self._point.pull(part)[place]), float(part @ column))
+            return gap(float(point.pull(part)[place]), float(part @ column))
 
-        slot = self._point.y[output]
+        slot = point.y[output]
         out_place = _halved(slot.start, slot.stop, output_gap)
-        analytical, numerical, error = self._entry(place, out_place)
+        unit = one_at(point.at_point, out_place)
+        analytical = float(point.pull(unit)[place])
+        scale = float(self._steps.scales[place])
+        numerical, error = careful_slope(point, one_at(point.inputs, place, scale), unit, self._step)
         typical = float(column.abs().max())
         return Culprit(
-            leaf, slot, place, out_place, analytical, numerical, error, typical, weights, gradient
+            leaf, slot, place, out_place, analytical, numerical / scale, error / scale, typical, weights, gradient
         )  # fmt: skip
 
     def column(self, place: int) -> torch.Tensor:
         """The derivative of every output by one input."""
         scale = float(self._steps.scales[place])
         return central_difference(self._point, one_at(self._point.inputs, place, scale), self._step) / scale
-
-    def _entry(self, place: int, out_place: int) -> tuple[float, float, float]:
-        unit = one_at(self._point.at_point, out_place)
-        analytical = float(self._point.pull(unit)[place])
-        scale = float(self._steps.scales[place])
-        direction = one_at(self._point.inputs, place, scale)
-        numerical, error = careful_slope(self._point, direction, unit, self._step)
-        return analytical, numerical / scale, error / scale
 
 
 def _halved(start: int, stop: int, gap_of: Callable[[int, int], float]) -> int:

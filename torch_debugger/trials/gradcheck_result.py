@@ -76,40 +76,31 @@ class GradcheckResult:
         return bool(judged) and all(judged)
 
     def __str__(self) -> str:
-        blocks = [self._headline()]
-        blocks += [_mismatch_text(mismatch) for mismatch in self.mismatches]
+        what = "second gradients" if self.second_order else "gradients"
+        if self:
+            names = ", ".join(f"`{name}`" for name in self.inputs)
+            headline = f"`{self.name}`: the {what} are right (of {names}; to {max(self.close_to, 1e-16):.1g})."
+        elif not self.mismatches:
+            headline = f"`{self.name}`: the {what} did not pass."
+        else:
+            wrong = ", ".join(f"`{mismatch.input}`" for mismatch in self.mismatches)
+            headline = f"`{self.name}`: the {what} of {wrong} are wrong."
+        blocks = [headline]
+        for each in self.mismatches:
+            worst = (
+                f"d {each.output_element} / d {each.element}: {each.analytical:.6g} by backward, "
+                f"{each.numerical:.6g} by differences (relative error {each.relative_error:.2g})"
+            )
+            where = f"input `{each.input}`, {each.output}; {each.wrong} of {each.tried} elements wrong"
+            where += "" if each.tried == each.total else f" that were tried ({each.total} in all)"
+            rows = [("where", where), ("worst", worst), ("pattern", each.pattern.words), ("fix", each.pattern.advice)]
+            blocks.append(_indented(rows))
         blocks += [_indented([("problem", problem.words), ("fix", problem.advice)]) for problem in self.problems]
         if self.notes:
             blocks.append(_indented([("note", note) for note in self.notes]))
         return "\n\n".join(blocks)
 
     __repr__ = __str__
-
-    def _headline(self) -> str:
-        what = "second gradients" if self.second_order else "gradients"
-        if self:
-            names = ", ".join(f"`{name}`" for name in self.inputs)
-            return f"`{self.name}`: the {what} are right (of {names}; to {max(self.close_to, 1e-16):.1g})."
-        if not self.mismatches:
-            return f"`{self.name}`: the {what} did not pass."
-        wrong = ", ".join(f"`{mismatch.input}`" for mismatch in self.mismatches)
-        return f"`{self.name}`: the {what} of {wrong} are wrong."
-
-
-def _mismatch_text(mismatch: Mismatch) -> str:
-    worst = (
-        f"d {mismatch.output_element} / d {mismatch.element}: {mismatch.analytical:.6g} by backward, "
-        f"{mismatch.numerical:.6g} by differences (relative error {mismatch.relative_error:.2g})"
-    )
-    where = f"input `{mismatch.input}`, {mismatch.output}; {_share(mismatch)}"
-    pattern = mismatch.pattern
-    return _indented([("where", where), ("worst", worst), ("pattern", pattern.words), ("fix", pattern.advice)])
-
-
-def _share(mismatch: Mismatch) -> str:
-    if mismatch.tried == mismatch.total:
-        return f"{mismatch.wrong} of {mismatch.total} elements wrong"
-    return f"{mismatch.wrong} of {mismatch.tried} elements wrong that were tried ({mismatch.total} in all)"
 
 
 def _indented(rows: list[tuple[str, str]]) -> str:
@@ -132,11 +123,11 @@ _LONGEST = 300
 
 def forward_raised(error: BaseException, nones: list[str]) -> Problem:
     """`nones`: inputs that were given as None, a likely reason."""
-    given = f" {_listed(nones)} was given as None." if nones and "None" in str(error) else ""
-    advice = "Call it once by hand with the same inputs, and make that work first."
-    if given:
+    why, advice = "", "Call it once by hand with the same inputs, and make that work first."
+    if nones and "None" in str(error):
+        why = f" {', '.join(f'`{name}`' for name in nones)} was given as None."
         advice = f"Handle None in `forward`: `if {nones[0]} is not None: ...`, or give a tensor."
-    return Problem("forward-raised", f"the forward raised {_told(error)}.{given}", advice)
+    return Problem("forward-raised", f"the forward raised {_exception_text(error)}.{why}", advice)
 
 
 def backward_raised(error: BaseException, names: list[str]) -> Problem:
@@ -165,7 +156,9 @@ def backward_raised(error: BaseException, names: list[str]) -> Problem:
         )
     if "once_differentiable" in text:
         return not_twice()
-    return Problem("backward-raised", f"backward raised {_told(error)}.", "Make `backward` run for these inputs first.")
+    return Problem(
+        "backward-raised", f"backward raised {_exception_text(error)}.", "Make `backward` run for these inputs first."
+    )
 
 
 def not_twice() -> Problem:
@@ -177,21 +170,13 @@ def not_twice() -> Problem:
     )
 
 
-def _told(error: BaseException) -> str:
+def _exception_text(error: BaseException) -> str:
+    """Its first line, and the innermost line of the user's own code."""
     first = (str(error).strip().splitlines() or [""])[0][:_LONGEST].rstrip(".")
-    return f"{type(error).__name__}{f': {first}' if first else ''}{_place(error)}"
-
-
-def _place(error: BaseException) -> str:
-    """The innermost line of the user's own code."""
     place, entry = "", error.__traceback__
     while entry is not None:
         file = entry.tb_frame.f_code.co_filename
         if is_user_file(file):
             place = f" at {file.rsplit('/', 1)[-1]}:{entry.tb_lineno}"
         entry = entry.tb_next
-    return place
-
-
-def _listed(names: list[str]) -> str:
-    return ", ".join(f"`{name}`" for name in names)
+    return f"{type(error).__name__}{f': {first}' if first else ''}{place}"
