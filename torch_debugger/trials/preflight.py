@@ -13,18 +13,41 @@ import torch
 
 from torch_debugger.model.forks import ForkedTask
 from torch_debugger.model.nested_tensors import tensors_in
-from torch_debugger.model.step_memory import StepMemory, TooLongError, measure_step
-from torch_debugger.records import CaseFact, Place, Rehearsal, TrialResult
+from torch_debugger.model.step_memory import TooLongError, measure_step
+from torch_debugger.records import CaseFact, Place, TrialResult
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.records.units import bytes_text
 from torch_debugger.system.clocks import time
-from torch_debugger.trials import preflight_data as input_use
-from torch_debugger.trials import preflight_gradients as independence
-from torch_debugger.trials import preflight_loss as initial_loss
-from torch_debugger.trials import preflight_training as overfit
 from torch_debugger.trials.gpu_rehearsal import rehearse
 from torch_debugger.trials.preflight_case import Case, NotPossibleError, failed, passed, untried
-from torch_debugger.trials.preflight_training import Learned, Tell, describe_optimizer, fit, other_way, own_way
+from torch_debugger.trials.preflight_data import (
+    INPUT_USE_NAME,
+    SHUFFLED_LABELS_NAME,
+    ZERO_INPUT_NAME,
+    try_input_use,
+    try_shuffled_labels,
+    try_zero_input,
+)
+from torch_debugger.trials.preflight_gradients import (
+    BATCH_INDEPENDENCE_NAME,
+    GRADIENT_REACH_NAME,
+    try_batch_independence,
+    try_gradients,
+)
+from torch_debugger.trials.preflight_loss import INITIAL_LOSS_NAME, try_initial_loss
+from torch_debugger.trials.preflight_training import (
+    OVERFIT_NAME,
+    RATE_RANGE_NAME,
+    TWO_MODES_NAME,
+    Learned,
+    Tell,
+    any_way,
+    describe_optimizer,
+    fit,
+    try_overfit,
+    try_rate_range,
+    try_two_modes,
+)
 
 Trial = Callable[[], TrialResult]
 Somewhere = Callable[[str, Trial], TrialResult]  # how a trial of this name is run: here, or in a fork
@@ -38,35 +61,13 @@ class Trials:
     tell: Tell = lambda step, loss: None
 
     def results(self, run: Somewhere) -> Iterator[TrialResult]:
-        done: dict[str, TrialResult] = {}
-        for name, trial in self._cheap():
-            yield run(name, functools.partial(self._tried, name, trial))
-        for name, make in self._trained():
-            trial = make(Learned.from_result(done.get(overfit.OVERFIT_NAME)))
-            done[name] = run(name, functools.partial(self._tried, name, trial))
-            yield done[name]
-
-    def _cheap(self) -> list[tuple[str, Trial]]:
-        case = self.case
-        return [
-            (initial_loss.INITIAL_LOSS_NAME, lambda: initial_loss.try_initial_loss(case)),
-            (independence.GRADIENT_REACH_NAME, lambda: independence.try_gradients(case)),
-            (input_use.INPUT_USE_NAME, lambda: input_use.try_input_use(case)),
-            (independence.BATCH_INDEPENDENCE_NAME, lambda: independence.try_batch_independence(case)),
-            (DETERMINISM_NAME, lambda: try_determinism(case)),
-        ]
-
-    def _trained(self) -> list[tuple[str, Callable[[Learned], Trial]]]:
-        case, tell = self.case, self.tell
-        return [
-            (overfit.OVERFIT_NAME, lambda _: lambda: overfit.try_overfit(case, tell)),
-            (input_use.ZERO_INPUT_NAME, lambda how: lambda: input_use.try_zero_input(case, how, tell)),
-            (input_use.SHUFFLED_LABELS_NAME, lambda how: lambda: input_use.try_shuffled_labels(case, how, tell)),
-            (overfit.TWO_MODES_NAME, lambda how: lambda: overfit.try_two_modes(case, how, tell)),
-            (overfit.RATE_RANGE_NAME, lambda how: lambda: overfit.try_rate_range(case, how, tell)),
-            (GPU_NAME, lambda _: lambda: try_gpu(case)),
-            (MEMORY_NAME, lambda _: lambda: try_memory(case)),
-        ]
+        learned = Learned.from_result(None)
+        for name, trial in _TRIALS:
+            trial_here = functools.partial(trial, self.case, learned, self.tell)
+            result = run(name, functools.partial(self._tried, name, trial_here))
+            if name == OVERFIT_NAME:
+                learned = Learned.from_result(result)
+            yield result
 
     def _tried(self, name: str, trial: Trial) -> TrialResult:
         try:
@@ -75,12 +76,9 @@ class Trials:
         except NotPossibleError as reason:
             return untried(name, str(reason))
         except Exception as error:  # the user's own code runs in a trial, and may raise anything
-            return untried(name, f"{type(error).__name__} came up in it: {_first_line(error)}")
-
-
-def _first_line(error: Exception) -> str:
-    text = str(error).strip()
-    return f"{text.splitlines()[0].rstrip('.')[:200]}." if text else "without a word."
+            text = str(error).strip()
+            line = f"{text.splitlines()[0].rstrip('.')[:200]}." if text else "without a word."
+            return untried(name, f"{type(error).__name__} came up in it: {line}")
 
 
 # Trials in forks of the script's process: what they train, print or break is lost with the fork.
@@ -150,23 +148,17 @@ def try_gpu(case: Case) -> TrialResult:
     found = rehearse(model, name, *case.call, timeout_s=_GPU_TIME_LIMIT_S, step=1)
     if found.outcome == "passed":
         return passed(GPU_NAME, f"The forward of `{name}` meets tensors of one device only.")
-    if found.outcome == "mismatch" and not case.on_gpu:
-        raise NotPossibleError(f"The script names no GPU. {_told(found)}")
-    if found.outcome == "mismatch":
-        return failed(
-            GPU_NAME, _told(found), "Make it where the input is: `device=x.device`, or register it as a buffer."
-        )
-    raise NotPossibleError(
-        f"It cannot be rehearsed: {found.error.splitlines()[0].rstrip('.') if found.error else '?'}."
-    )
-
-
-def _told(found: Rehearsal) -> str:
-    made = f", made at {_line(found.origin)}" if found.origin.file else ""
-    return (
+    if found.outcome != "mismatch":
+        reason = found.error.splitlines()[0].rstrip(".") if found.error else "?"
+        raise NotPossibleError(f"It cannot be rehearsed: {reason}.")
+    message = (
         f"On a GPU the forward of `{found.root}` would stop at {_line(found.place)}: tensors of "
-        f"{' and '.join(found.devices) or 'two devices'} meet{made}."
+        f"{' and '.join(found.devices) or 'two devices'} meet"
+        f"{f', made at {_line(found.origin)}' if found.origin.file else ''}."
     )
+    if not case.on_gpu:
+        raise NotPossibleError(f"The script names no GPU. {message}")
+    return failed(GPU_NAME, message, "Make it where the input is: `device=x.device`, or register it as a buffer.")
 
 
 def _line(place: Place) -> str:
@@ -183,35 +175,26 @@ _MEMORY_TIME_LIMIT_S = 10.0
 def try_memory(case: Case) -> TrialResult:
     if len(case.models) > 1:
         raise NotPossibleError("It is worked out for one model, and this step trains several.")
-    weights = _bytes(each for model in case.models.values() for each in [*model.parameters(), *model.buffers()])
-    gradients, batch = _bytes(case.parameters().values()), _bytes(tensors_in(case.call))
-    step, state = _measure(case).peak_bytes, _state(case)
-    # gradients are counted by the step, which makes them
-    peak = weights + batch + (state or 0) + max(step, gradients)
-    parts = {"weights": weights, "optimizer": state or 0, "batch": batch, "step": max(step, gradients)}
-    said = ", ".join(f"{name} {bytes_text(size)}" for name, size in parts.items() if size)
-    said += "" if state is not None else ", and what the optimizer keeps"
-    return passed(MEMORY_NAME, f"A step would take {bytes_text(peak)} at its peak: {said}.", peak_bytes=peak, **parts)
-
-
-def _measure(case: Case) -> StepMemory:
     module = next(iter(case.models.values()))
+    weights = _bytes([*module.parameters(), *module.buffers()])
+    gradients, batch = _bytes(case.parameters().values()), _bytes(tensors_in(case.call))
     try:
-        return measure_step(module, *case.call, deadline=time.monotonic() + _MEMORY_TIME_LIMIT_S)
+        step = measure_step(module, *case.call, deadline=time.monotonic() + _MEMORY_TIME_LIMIT_S).peak_bytes
     except TooLongError:
         raise NotPossibleError(f"It takes longer than {_MEMORY_TIME_LIMIT_S:g} s to work out.") from None
     except Exception as error:  # a forward that needs values cannot be measured
         raise NotPossibleError(f"The forward needs numbers, not shapes alone ({type(error).__name__}).") from None
-
-
-def _state(case: Case) -> int | None:
-    """What the optimizer keeps after a step; None where no step can be made."""
-    way = own_way(case) or other_way(case, 1e-3)
+    optimizer, state, unknown = any_way(case).optimizer, 0, ""
     try:
-        fit(case, way.optimizer, steps=1)
+        fit(case, optimizer, steps=1)
+        state = _bytes(tensor for each in optimizer.state.values() for tensor in tensors_in(each))
     except NotPossibleError:
-        return None
-    return _bytes(tensor for state in way.optimizer.state.values() for tensor in tensors_in(state))
+        unknown = ", and what the optimizer keeps"
+    # gradients are counted by the step, which makes them
+    parts = {"weights": weights, "optimizer": state, "batch": batch, "step": max(step, gradients)}
+    peak = sum(parts.values())
+    said = ", ".join(f"{name} {bytes_text(size)}" for name, size in parts.items() if size) + unknown
+    return passed(MEMORY_NAME, f"A step would take {bytes_text(peak)} at its peak: {said}.", peak_bytes=peak, **parts)
 
 
 def _bytes(tensors: Iterable[torch.Tensor]) -> int:
@@ -222,13 +205,18 @@ def _bytes(tensors: Iterable[torch.Tensor]) -> int:
 # Two short trainings from one seed: do they agree?
 DETERMINISM_NAME = "determinism"
 
-_STEPS = 3
+_DETERMINISM_STEPS = 3
 _SUMMED_OTHERWISE = 1e-4  # of the loss; a GPU may add up in any order
 
 
 def try_determinism(case: Case) -> TrialResult:
-    one, two = _run(case), _run(case)
-    differing = [at for at, pair in enumerate(zip(one, two, strict=False)) if not _agree(*pair)]
+    # from the random state as it is, which is left as it was
+    one, two = _losses(case), _losses(case)
+    differing = [
+        at
+        for at, pair in enumerate(zip(one, two, strict=False))
+        if any(map(math.isfinite, pair)) and not abs(pair[0] - pair[1]) <= _SUMMED_OTHERWISE * max(map(abs, pair))
+    ]
     if differing or len(one) != len(two):
         at = differing[0] if differing else min(len(one), len(two)) - 1
         return failed(
@@ -239,16 +227,26 @@ def try_determinism(case: Case) -> TrialResult:
             steps=at,
         )
     exact = "bit for bit" if repr(one) == repr(two) else "but for sums that come in another order"
-    return passed(DETERMINISM_NAME, f"Two runs of {_STEPS} steps from one seed agree {exact}.")
+    return passed(DETERMINISM_NAME, f"Two runs of {_DETERMINISM_STEPS} steps from one seed agree {exact}.")
 
 
-def _agree(one: float, two: float) -> bool:
-    both_lost = not math.isfinite(one) and not math.isfinite(two)
-    return both_lost or abs(one - two) <= _SUMMED_OTHERWISE * max(abs(one), abs(two))
-
-
-def _run(case: Case) -> tuple[float, ...]:
-    """From the random state as it is, which is left as it was."""
+def _losses(case: Case) -> tuple[float, ...]:
     with case.undone():
-        way = own_way(case) or other_way(case, 1e-3)
-        return fit(case, way.optimizer, steps=_STEPS).losses
+        return fit(case, any_way(case).optimizer, steps=_DETERMINISM_STEPS).losses
+
+
+# In their order; the later ones train, in the way that overfitting the batch has shown to work.
+_TRIALS: tuple[tuple[str, Callable[[Case, Learned, Tell], TrialResult]], ...] = (
+    (INITIAL_LOSS_NAME, lambda case, learned, tell: try_initial_loss(case)),
+    (GRADIENT_REACH_NAME, lambda case, learned, tell: try_gradients(case)),
+    (INPUT_USE_NAME, lambda case, learned, tell: try_input_use(case)),
+    (BATCH_INDEPENDENCE_NAME, lambda case, learned, tell: try_batch_independence(case)),
+    (DETERMINISM_NAME, lambda case, learned, tell: try_determinism(case)),
+    (OVERFIT_NAME, lambda case, learned, tell: try_overfit(case, tell)),
+    (ZERO_INPUT_NAME, try_zero_input),
+    (SHUFFLED_LABELS_NAME, try_shuffled_labels),
+    (TWO_MODES_NAME, try_two_modes),
+    (RATE_RANGE_NAME, try_rate_range),
+    (GPU_NAME, lambda case, learned, tell: try_gpu(case)),
+    (MEMORY_NAME, lambda case, learned, tell: try_memory(case)),
+)

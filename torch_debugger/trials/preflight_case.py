@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import copy
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -56,6 +56,16 @@ class Case:
         call: Call = exchanged(copied(self.call), change)
         return call
 
+    def reordered(self, order: Callable[[torch.Tensor], torch.Tensor]) -> Call:
+        """The same call with the samples of each input in another order."""
+        count = self.samples
+        return self.changed(lambda each: order(each) if each.dim() and each.shape[0] == count else each)
+
+    def rows(self, value: Any) -> list[torch.Tensor]:
+        """The tensors among inputs or outputs with a row for each sample of the batch."""
+        count = self.samples
+        return [each for each in tensors_in(value) if each.dim() and each.shape[0] == count]
+
     @property
     def samples(self) -> int:
         """The size of the batch: the first dimension of what the model is given."""
@@ -76,16 +86,13 @@ class Case:
 
     def parameters(self) -> dict[str, nn.Parameter]:
         """Those to be learned; each once, under its first name."""
-        named = ((f"{name}.{path}", each) for name, model in self.models.items() for path, each in _of(model))
-        held = {id(each) for each in self._held()}
+        chosen = {id(each) for each in optimized(self.optimizer)}
         found: dict[int, tuple[str, nn.Parameter]] = {}
-        for path, each in named:
-            if each.requires_grad and (not held or id(each) in held):
-                found.setdefault(id(each), (path, each))
+        for name, model in self.models.items():
+            for path, each in model.named_parameters():
+                if each.requires_grad and (not chosen or id(each) in chosen):
+                    found.setdefault(id(each), (f"{name}.{path}", each))
         return dict(found.values())
-
-    def _held(self) -> list[torch.Tensor]:
-        return [] if self.optimizer is None else optimized(self.optimizer)
 
     @contextlib.contextmanager
     def undone(self) -> Iterator[None]:
@@ -93,9 +100,34 @@ class Case:
         with contextlib.ExitStack() as stack:
             for model in self.models.values():
                 stack.enter_context(leaving_no_trace(model))
-            stack.enter_context(weights_kept(list(self.models.values()), self.optimizer))
+            stack.enter_context(self._weights_kept())
             stack.enter_context(torch.enable_grad())
             yield
+
+    @contextlib.contextmanager
+    def _weights_kept(self) -> Iterator[None]:
+        """In place: who refers to a parameter or the optimizer finds the same objects with the same numbers."""
+        tensors = {id(each): each for model in self.models.values() for each in model.parameters()}
+        tensors |= {id(each): each for each in optimized(self.optimizer)}  # a script may train what no model registers
+        before = [(each, each.detach().clone(), each.grad, each.requires_grad) for each in tensors.values()]
+        optimizer = self.optimizer
+        all_groups = optimizer.param_groups if optimizer is not None else []
+        groups = copy.deepcopy([{key: each for key, each in group.items() if key != "params"} for group in all_groups])
+        state = {key: _copied(value) for key, value in optimizer.state.items()} if optimizer is not None else {}
+        for tensor in tensors.values():
+            tensor.grad = None
+        try:
+            yield
+        finally:
+            for tensor, numbers, gradient, learns in before:
+                tensor.data.copy_(numbers)
+                tensor.grad = gradient
+                tensor.requires_grad_(learns)
+            if optimizer is not None:
+                for group, old in zip(optimizer.param_groups, groups, strict=True):
+                    group.update(old)
+                optimizer.state.clear()
+                optimizer.state.update(state)
 
     @contextlib.contextmanager
     def evaluating(self) -> Iterator[None]:
@@ -110,12 +142,17 @@ class Case:
                 module.training = training
 
 
-def _of(model: nn.Module) -> Iterator[tuple[str, nn.Parameter]]:
-    return model.named_parameters()
+def _copied(value: Any) -> Any:
+    if isinstance(value, torch.Tensor):
+        return value.detach().clone()
+    if isinstance(value, dict):
+        return {key: _copied(item) for key, item in value.items()}
+    return copy.copy(value)
 
 
-def optimized(optimizer: Optimizer) -> list[torch.Tensor]:
-    return [each for group in optimizer.param_groups for each in group["params"]]
+def optimized(optimizer: Optimizer | None) -> list[torch.Tensor]:
+    groups = optimizer.param_groups if optimizer is not None else []
+    return [each for group in groups for each in group["params"]]
 
 
 # The case of `doctor(model, loss_fn, batch, optimizer)`: copies of what it is given.
@@ -124,39 +161,30 @@ LossFunction = Callable[[Any, Any], torch.Tensor]
 
 def case_of(name: str, model: nn.Module, loss_fn: LossFunction, batch: Any, optimizer: Optimizer | None) -> Case:
     """The model and the optimizer are copied together: the one's copy holds the parameters of the other's."""
-    call, targets = _split(batch)
-    twin, twin_optimizer = _twins(model, optimizer)
-
-    def compute(given: Call) -> torch.Tensor:
-        loss = loss_fn(twin(*given[0], **given[1]), copied(targets))
-        if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
-            raise UsageError(f"loss_fn(output, targets) must give one number as a tensor, not {_shown(loss)}.")
-        return loss
-
-    return Case({name: twin}, call, compute, lambda given: twin(*given[0], **given[1]), twin_optimizer)
-
-
-def _split(batch: Any) -> tuple[Call, Any]:
     if not isinstance(batch, (tuple, list)) or len(batch) != 2:
         raise UsageError("doctor() takes a batch of two: (inputs, targets).")
     inputs, targets = batch
     if next(tensors_in(inputs), None) is None:
         raise UsageError("doctor() found no tensor in the inputs, the first of the batch's two parts.")
+    call: Call = (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {})
     if isinstance(inputs, Mapping):
-        return ((), dict(inputs)), targets
-    return (tuple(inputs) if isinstance(inputs, (tuple, list)) else (inputs,), {}), targets
-
-
-def _twins(model: nn.Module, optimizer: Optimizer | None) -> tuple[nn.Module, Optimizer | None]:
+        call = (), dict(inputs)
     try:
-        twins: tuple[nn.Module, Optimizer | None] = copy.deepcopy((model, optimizer))
+        twin, twin_optimizer = copy.deepcopy((model, optimizer))
     except Exception as error:  # copying runs the user's code
         raise UsageError(f"doctor() works on a copy of the model, which cannot be made: {error}") from error
-    return twins
+
+    def compute(call: Call) -> torch.Tensor:
+        return one_number(loss_fn(twin(*call[0], **call[1]), copied(targets)), "loss_fn(output, targets)")
+
+    return Case({name: twin}, call, compute, lambda call: twin(*call[0], **call[1]), twin_optimizer)
 
 
-def _shown(value: Any) -> str:
-    return f"a tensor of shape {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
+def one_number(loss: Any, function: str) -> torch.Tensor:
+    if not isinstance(loss, torch.Tensor) or loss.numel() != 1:
+        kind = f"a tensor of shape {list(loss.shape)}" if isinstance(loss, torch.Tensor) else type(loss).__name__
+        raise UsageError(f"{function} must give one number as a tensor, not {kind}.")
+    return loss
 
 
 # The three ways a trial can end.
@@ -175,49 +203,3 @@ def failed(name: str, message: str, advice: str, **numbers: float) -> TrialResul
 def untried(name: str, reason: str) -> TrialResult:
     """Also where it was tried and nothing can be said."""
     return TrialResult(name, "untried", reason)
-
-
-# Weights, gradients and an optimizer's memory: kept, and put back.
-@contextlib.contextmanager
-def weights_kept(models: Sequence[nn.Module], optimizer: Optimizer | None) -> Iterator[None]:
-    """In place: whoever holds a parameter or the optimizer finds the same objects with the same numbers."""
-    held = {id(each): each for model in models for each in model.parameters()}
-    # a script may train what no model registers
-    held |= {id(each): each for group in _groups(optimizer) for each in group["params"]}
-    before = [(each, each.detach().clone(), each.grad, each.requires_grad) for each in held.values()]
-    groups, state = ([], {}) if optimizer is None else _memory(optimizer)
-    for each in held.values():
-        each.grad = None
-    try:
-        yield
-    finally:
-        for parameter, numbers, gradient, learns in before:
-            parameter.data.copy_(numbers)
-            parameter.grad = gradient
-            parameter.requires_grad_(learns)
-        if optimizer is not None:
-            _restore(optimizer, groups, state)
-
-
-def _groups(optimizer: Optimizer | None) -> list[dict[str, Any]]:
-    return [] if optimizer is None else optimizer.param_groups
-
-
-def _memory(optimizer: Optimizer) -> tuple[list[dict[str, Any]], dict[Any, Any]]:
-    groups = [{key: value for key, value in group.items() if key != "params"} for group in optimizer.param_groups]
-    return copy.deepcopy(groups), {key: _copied(value) for key, value in optimizer.state.items()}
-
-
-def _copied(value: Any) -> Any:
-    if isinstance(value, torch.Tensor):
-        return value.detach().clone()
-    if isinstance(value, dict):
-        return {key: _copied(item) for key, item in value.items()}
-    return copy.copy(value)
-
-
-def _restore(optimizer: Optimizer, groups: list[dict[str, Any]], state: dict[Any, Any]) -> None:
-    for group, before in zip(optimizer.param_groups, groups, strict=True):
-        group.update(before)
-    optimizer.state.clear()
-    optimizer.state.update(state)

@@ -12,7 +12,7 @@ from torch_debugger.model.reruns import keep_randomness
 from torch_debugger.records import TrialResult
 from torch_debugger.trials.preflight_case import Call, Case, NotPossibleError, failed, passed
 from torch_debugger.trials.preflight_loss import guess_for, sides_of
-from torch_debugger.trials.preflight_training import Fit, Learned, Tell, fit, other_way
+from torch_debugger.trials.preflight_training import Learned, Tell, fit, other_way
 
 INPUT_USE_NAME = "input is used"
 
@@ -45,33 +45,25 @@ def try_input_use(case: Case) -> TrialResult:
 
 def _spread(case: Case) -> float:
     """How much the outputs change, beside their size, when the inputs change places."""
-    count = case.samples
-    rows = [each for each in tensors_in(case.call) if _has_rows(each, count)]
-    if all(bool((each == each[:1]).all()) for each in rows):
+    if all(bool((each == each[:1]).all()) for each in case.rows(case.call)):
         raise NotPossibleError("All samples of this batch are equal, which says nothing about the model.")
     with torch.no_grad():
         restore = keep_randomness(case.modules())
-        plain = _numbers(case.output(), count)
+        plain = _output_rows(case, case.output())
         restore()  # the same dropout for both
-        moved = _numbers(case.output(moved_on(case)), count)
+        moved = _output_rows(case, case.output(moved_on(case)))
     if len(plain) != len(moved) or not plain:
         raise NotPossibleError("No output of the model has a row for each sample.")
-    changes = [_share(one, other) for one, other in zip(plain, moved, strict=True) if one.shape == other.shape]
-    return max(changes, default=0.0)
+    shares = []
+    for one, other in zip(plain, moved, strict=True):
+        if one.shape == other.shape:
+            size = float(one.abs().max())
+            shares.append(float((one - other).abs().max()) / size if size else float((other != 0).any()))
+    return max(shares, default=0.0)
 
 
-def _has_rows(tensor: torch.Tensor, count: int) -> bool:
-    return bool(tensor.dim()) and tensor.shape[0] == count
-
-
-def _numbers(output: Any, count: int) -> list[torch.Tensor]:
-    found = [each.detach() for each in tensors_in(output)]
-    return [each.double() for each in found if each.is_floating_point() and _has_rows(each, count)]
-
-
-def _share(one: torch.Tensor, other: torch.Tensor) -> float:
-    size = float(one.abs().max())
-    return float((one - other).abs().max()) / size if size else float((other != 0).any())
+def _output_rows(case: Case, output: Any) -> list[torch.Tensor]:
+    return [each.detach().double() for each in case.rows(output) if each.is_floating_point()]
 
 
 # The model trained on inputs that are all zero: what it learns without looking.
@@ -86,11 +78,12 @@ def try_zero_input(case: Case, learned: Learned, tell: Tell) -> TrialResult:
     case.require_samples(2)  # one can be learned by heart without looking at it
     learned.require_calm()
     require_labels_outside(case)
-    blank = _blank(case)
+    known = any(_is_input(each) for each in tensors_in(case.call))
+    blank = case.changed(lambda each: torch.zeros_like(each) if _is_input(each) or not known else each)
     if all(torch.equal(one, two) for one, two in zip(tensors_in(blank), tensors_in(case.call), strict=True)):
         raise NotPossibleError("The inputs of this batch are all zero.")
     steps = min(_ZERO_INPUT_STEPS, max(learned.steps, 20))
-    seen, unseen = _fit(case, learned, None, steps, tell), _fit(case, learned, blank, steps, tell)
+    seen, unseen = (learned.fit(case, call=call, steps=steps, tell=tell) for call in (None, blank))
     if not seen.last < seen.first:
         raise NotPossibleError("The model does not learn from the true inputs, so there is nothing to compare.")
     numbers = {"seen": seen.last, "unseen": unseen.last, "steps": float(steps)}
@@ -99,34 +92,22 @@ def try_zero_input(case: Case, learned: Learned, tell: Tell) -> TrialResult:
     if seen.first - seen.last < 0.05 * abs(seen.first) or (guess and seen.last > _GUESSING * guess.loss):
         raise NotPossibleError(f"{said}: too little was learned to compare.")
     as_good = unseen.first - unseen.last > _BETTER * (seen.first - seen.last) and seen.last > _BETTER * unseen.last
-    if as_good and guess is None:
+    if not as_good:
+        return passed(ZERO_INPUT_NAME, f"{said}.", **numbers)
+    if guess is None:
         raise NotPossibleError(f"{said}; a loss of several terms can be low for inputs of zero as well.")
-    if as_good:
-        return failed(
-            ZERO_INPUT_NAME, f"{said}: what is learned, is learned without looking at the inputs.", _ADVICE, **numbers
-        )
-    return passed(ZERO_INPUT_NAME, f"{said}.", **numbers)
+    return failed(
+        ZERO_INPUT_NAME,
+        f"{said}: what is learned, is learned without looking at the inputs.",
+        "Look whether the inputs reach the output: a variable that is overwritten in `forward`, inputs that are "
+        "zeroed, scaled to nothing or the same for all samples, labels that do not belong to them.",
+        **numbers,
+    )
 
 
 def _is_input(tensor: torch.Tensor) -> bool:
     """Numbers, or rows of tokens; one whole number a sample may be its length."""
     return tensor.is_floating_point() or tensor.dim() > 1
-
-
-def _blank(case: Case) -> Call:
-    known = any(_is_input(each) for each in tensors_in(case.call))
-    return case.changed(lambda each: torch.zeros_like(each) if _is_input(each) or not known else each)
-
-
-def _fit(case: Case, learned: Learned, call: Call | None, steps: int, tell: Tell) -> Fit:
-    with case.undone():
-        return fit(case, learned.way(case).optimizer, call=call, steps=steps, tell=tell)
-
-
-_ADVICE = (
-    "Look whether the inputs reach the output: a variable that is overwritten in `forward`, inputs that are "
-    "zeroed, scaled to nothing or the same for all samples, labels that do not belong to them."
-)
 
 
 # The model trained with the labels of other samples: true ones should be easier to learn.
@@ -142,10 +123,23 @@ def try_shuffled_labels(case: Case, learned: Learned, tell: Tell) -> TrialResult
     order = torch.Generator().manual_seed(0)
     learned.require_calm()
     if pairs_matter(case) is False:
-        return _unpaired(case)
+        sides = sides_of(case.loss())
+        assert sides is not None
+        return failed(
+            SHUFFLED_LABELS_NAME,
+            f"The loss is the same whichever sample has which label: {count} are compared as {list(sides[1].shape)}.",
+            "Give the output and the targets one shape before the loss, such as `output.squeeze(1)`: shapes of "
+            "[n, 1] and [n] broadcast to [n, n], all with all.",
+        )
     require_labels_outside(case)
-    true = _mean_loss(case, learned, None, tell)
-    others = [_mean_loss(case, learned, shuffled(case, order), tell) for _ in range(_SHUFFLES)]
+    means = []
+    for shuffle in range(1 + _SHUFFLES):
+        call = _shuffled(case, order) if shuffle else None
+        losses = learned.fit(case, call=call, steps=_SHUFFLED_LABELS_STEPS, tell=tell).losses
+        if not all(map(math.isfinite, losses)):
+            raise NotPossibleError("The loss does not stay finite in training.")
+        means.append(sum(losses) / len(losses))
+    true, *others = means
     said = (
         f"Over {_SHUFFLED_LABELS_STEPS} steps the loss is {true:.4g} on average with the true labels and "
         f"{min(others):.4g} to {max(others):.4g} with shuffled ones"
@@ -153,8 +147,7 @@ def try_shuffled_labels(case: Case, learned: Learned, tell: Tell) -> TrialResult
     if true < _EASIER * min(others):
         return passed(SHUFFLED_LABELS_NAME, f"{said}.", true=true, shuffled=min(others))
     sides = sides_of(case.loss())
-    seen = related(case, sides[1] if sides is not None else None)
-    if seen is None or seen:
+    if related(case, sides[1] if sides is not None else None) is not False:
         raise NotPossibleError(f"{said}: by a batch of {count} they cannot be told apart.")
     return failed(
         SHUFFLED_LABELS_NAME,
@@ -166,24 +159,10 @@ def try_shuffled_labels(case: Case, learned: Learned, tell: Tell) -> TrialResult
     )
 
 
-def _unpaired(case: Case) -> TrialResult:
-    sides = sides_of(case.loss())
-    assert sides is not None
-    shape = list(sides[1].shape)
-    return failed(
-        SHUFFLED_LABELS_NAME,
-        f"The loss is the same whichever sample has which label: {case.samples} are compared as {shape}.",
-        "Give the output and the targets one shape before the loss, such as `output.squeeze(1)`: shapes of "
-        "[n, 1] and [n] broadcast to [n, n], all with all.",
-    )
-
-
-def _mean_loss(case: Case, learned: Learned, call: Call | None, tell: Tell) -> float:
-    with case.undone():
-        losses = fit(case, learned.way(case).optimizer, call=call, steps=_SHUFFLED_LABELS_STEPS, tell=tell).losses
-    if not all(map(math.isfinite, losses)):
-        raise NotPossibleError("The loss does not stay finite in training.")
-    return sum(losses) / len(losses)
+def _shuffled(case: Case, order: torch.Generator) -> Call:
+    """The inputs in another order: each meets the label of another sample."""
+    places = torch.randperm(case.samples, generator=order)
+    return case.reordered(lambda each: each[places])
 
 
 # Do the targets have to do with the inputs at all, as far as neighbours and a straight line can tell?
@@ -195,8 +174,7 @@ _FEWEST = 64
 
 def related(case: Case, targets: torch.Tensor | None) -> bool | None:
     """None where there are too few samples for the numbers of each, or no numbers, to tell."""
-    count = case.samples
-    rows = [each for each in tensors_in(case.call) if each.dim() and each.shape[0] == count]
+    count, rows = case.samples, case.rows(case.call)
     if targets is None or targets.numel() != count or not all(each.is_floating_point() for each in rows):
         return None
     inputs = torch.cat([each.detach().reshape(count, -1).double() for each in rows], 1).cpu()
@@ -204,17 +182,13 @@ def related(case: Case, targets: torch.Tensor | None) -> bool | None:
         return None
     spread = inputs.std(0)
     inputs = (inputs - inputs.mean(0))[:, spread > 0] / spread[spread > 0]
-    answers = _columns(targets.detach().reshape(-1).cpu())
+    answers = targets.detach().reshape(-1).cpu()
+    if not answers.is_floating_point() or len(torch.unique(answers)) <= 2:  # classes: a column of each
+        answers = torch.nn.functional.one_hot(torch.unique(answers, return_inverse=True)[1])
+    answers = answers.double().reshape(count, -1)
+    answers = answers - answers.mean(0)
     near = torch.cdist(inputs, inputs).fill_diagonal_(float("inf")).argmin(1)
     return _beyond_chance(answers, answers[near]) or _beyond_chance(answers, _fitted(inputs, answers))
-
-
-def _columns(targets: torch.Tensor) -> torch.Tensor:
-    """One a class, or the numbers themselves; around zero."""
-    whole = not targets.is_floating_point() or len(torch.unique(targets)) <= 2
-    columns = torch.unique(targets, return_inverse=True)[1] if whole else targets
-    found = torch.nn.functional.one_hot(columns).double() if whole else targets.double().unsqueeze(1)
-    return found - found.mean(0)
 
 
 def _fitted(inputs: torch.Tensor, answers: torch.Tensor) -> torch.Tensor:
@@ -228,26 +202,15 @@ def _fitted(inputs: torch.Tensor, answers: torch.Tensor) -> torch.Tensor:
 
 def _beyond_chance(answers: torch.Tensor, guesses: torch.Tensor) -> bool:
     order = torch.Generator().manual_seed(0)
-    chance = [
-        float((answers[torch.randperm(len(answers), generator=order)] * guesses).sum())
-        for _ in range(_RELATION_SHUFFLES)
-    ]
-    beside = torch.tensor(chance)
-    return float((answers * guesses).sum()) > float(beside.mean() + _BEYOND_CHANCE * beside.std())
+    orders = (torch.randperm(len(answers), generator=order) for _ in range(_RELATION_SHUFFLES))
+    chance = torch.tensor([float((answers[each] * guesses).sum()) for each in orders])
+    return float((answers * guesses).sum()) > float(chance.mean() + _BEYOND_CHANCE * chance.std())
 
 
 # Whether inputs can be given to the model without the labels that belong to them.
-def shuffled(case: Case, order: torch.Generator) -> Call:
-    """The inputs in another order: each meets the label of another sample."""
-    count = case.samples
-    places = torch.randperm(count, generator=order)
-    return case.changed(lambda each: each[places] if each.dim() and each.shape[0] == count else each)
-
-
 def moved_on(case: Case) -> Call:
     """Each input in the place of the next: none stays where it was."""
-    count = case.samples
-    return case.changed(lambda each: each.roll(1, 0) if each.dim() and each.shape[0] == count else each)
+    return case.reordered(lambda each: each.roll(1, 0))
 
 
 def require_labels_outside(case: Case) -> None:
@@ -265,12 +228,10 @@ def pairs_matter(case: Case) -> bool | None:
     if not math.isclose(plain.item(), other.item(), rel_tol=1e-6):
         return True
     sides, moved = sides_of(plain), sides_of(other)
-    if sides is None or moved is None or not torch.equal(sides[1], moved[1]) or _is_constant(sides[1]):
-        return None  # the labels have moved with the inputs, or are all the same
+    if sides is None or moved is None or not torch.equal(sides[1], moved[1]):
+        return None  # the labels have moved with the inputs
+    if bool((sides[1] == sides[1].reshape(-1)[0]).all()):
+        return None  # all labels are the same
     if torch.equal(sides[0], moved[0]):
         return True  # a model that does not look at its inputs has not moved either
     return False if sides[1].shape == (case.samples, case.samples) else None
-
-
-def _is_constant(targets: torch.Tensor) -> bool:
-    return bool((targets == targets.reshape(-1)[0]).all())

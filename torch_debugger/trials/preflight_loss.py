@@ -45,24 +45,21 @@ def try_initial_loss(case: Case) -> TrialResult:
         return failed(
             INITIAL_LOSS_NAME, f"The loss is {value:.4g}, and cannot be below 0 for probabilities.", NOT_LOGS, **numbers
         )
-    if guess.targets >= _FEWEST and value > _most(guess):
+    most = max(_TIMES * guess.loss, guess.loss + _ABOVE * guess.times)
+    if guess.kind == "numbers":
+        most = _TIMES_VARIANCE * guess.loss + 1e-12 if guess.size > _LARGE else math.inf
+    if guess.targets >= _FEWEST and value > most:
         return failed(
             INITIAL_LOSS_NAME,
             f"The loss is {value:.4g}, {value / guess.loss:.3g} times what is expected: {guess.words}.",
             _ADVICE[guess.kind],
-            limit=_most(guess),
+            limit=most,
             **numbers,
         )
     if value < _KNOWING * guess.loss and guess.kind != "numbers":
         words = "The model knows something already: its weights are trained, or the answer is in the input."
         return passed(INITIAL_LOSS_NAME, f"The loss is {value:.4g}, below {guess.words}. {words}", **numbers)
     return passed(INITIAL_LOSS_NAME, f"The loss is {value:.4g}; expected is {guess.words}.", **numbers)
-
-
-def _most(guess: Guess) -> float:
-    if guess.kind == "numbers":
-        return _TIMES_VARIANCE * guess.loss + 1e-12 if guess.size > _LARGE else math.inf
-    return max(_TIMES * guess.loss, guess.loss + _ABOVE * guess.times)
 
 
 NOT_LOGS = (

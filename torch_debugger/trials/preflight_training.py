@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import torch
 from torch import nn
 from torch.optim import LBFGS, Adam, Optimizer
 
-from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.records import TrialResult
 from torch_debugger.system.clocks import time
 from torch_debugger.trials.preflight_case import Call, Case, NotPossibleError, failed, optimized, passed, steps, untried
@@ -66,16 +65,22 @@ def aim_of(case: Case) -> Aim:
     if guess is None or not math.isfinite(value):
         binding = value > 0 and not case.no_inputs
         return Aim(value if math.isfinite(value) else 1.0, False, _noise(case), binding)
-    if _is_redrawn(case, loss):
-        return Aim(value, False, math.inf, False)
+    sides, again = sides_of(loss), sides_of(case.loss())
+    if sides is not None and again is not None and not torch.equal(sides[1], again[1]):
+        return Aim(value, False, math.inf, False)  # the step makes new targets each time: there is no batch to learn
     single = guess.targets == case.samples  # one target a sample
-    sides = sides_of(loss) if single else None
-    twins = sides is not None and _has_twins(case, sides[1])
+    twins = False
+    if single and sides is not None:
+        rows = [each.reshape(case.samples, -1).double() for each in case.rows(case.call)]
+        pairs = torch.cat([*rows, sides[1].reshape(case.samples, 1).double()], 1)
+        twins = len(torch.unique(torch.cat(rows, 1), dim=0)) < len(torch.unique(pairs, dim=0))
     to_zero = guess.hard and single and not twins and guess.loss > 0
     noise = 0.0 if to_zero else _noise(case)
     limit = _NUMBERS_NOT_LEARNED if guess.kind == "numbers" else _NOT_LEARNED
     start = guess.loss if to_zero else value
-    return Aim(start, to_zero, noise, limit=limit, frozen=_is_frozen(case), twins=twins)
+    learned = sum(each.numel() for each in case.parameters().values())
+    frozen = learned < 0.5 * sum(each.numel() for model in case.models.values() for each in model.parameters())
+    return Aim(start, to_zero, noise, limit=limit, frozen=frozen, twins=twins)
 
 
 def _noise(case: Case) -> float:
@@ -83,26 +88,6 @@ def _noise(case: Case) -> float:
     with torch.no_grad():
         losses = [case.loss().item() for _ in range(_LOOKS)]
     return (max(losses) - min(losses)) / max(abs(sum(losses)) / _LOOKS, 1e-12)
-
-
-def _is_redrawn(case: Case, loss: torch.Tensor) -> bool:
-    """Whether the step's lines make new targets each time: there is no one batch to learn."""
-    before, again = sides_of(loss), sides_of(case.loss())
-    return before is not None and again is not None and not torch.equal(before[1], again[1])
-
-
-def _is_frozen(case: Case) -> bool:
-    learned = sum(each.numel() for each in case.parameters().values())
-    return learned < 0.5 * sum(each.numel() for model in case.models.values() for each in model.parameters())
-
-
-def _has_twins(case: Case, targets: torch.Tensor) -> bool:
-    """Whether equal inputs have different targets."""
-    count = case.samples
-    rows = [each for each in tensors_in(case.call) if each.dim() and each.shape[0] == count]
-    inputs = torch.cat([each.reshape(count, -1).double() for each in rows], 1)
-    pairs = torch.cat([inputs, targets.reshape(count, 1).double()], 1)
-    return len(torch.unique(inputs, dim=0)) < len(torch.unique(pairs, dim=0))
 
 
 def _tries(case: Case, aim: Aim, tell: Tell) -> Iterator[tuple[Way, Fit]]:
@@ -113,47 +98,51 @@ def _tries(case: Case, aim: Aim, tell: Tell) -> Iterator[tuple[Way, Fit]]:
             if way is None:
                 continue
             found = fit(case, way.optimizer, enough=aim.reached, tell=tell)
-            found = _without_dropout(case, found)
+            dropouts = [
+                each for each in case.modules() if isinstance(each, nn.modules.dropout._DropoutNd) and each.training
+            ]
+            if dropouts and not found.enough and math.isfinite(found.last):
+                # what was learned counts, not what dropout leaves of it
+                for each in dropouts:
+                    each.eval()
+                with torch.no_grad():
+                    loss = case.loss().item()
+                found = Fit((*found.losses[:-1], min(loss, found.last)), found.in_time, enough=True)
         yield way, found
         if aim.share(found.last) <= (_LEARNED if aim.to_zero else _HALF):
             return
 
 
-def _without_dropout(case: Case, found: Fit) -> Fit:
-    """What was learned, not what dropout leaves of it."""
-    dropouts = [each for each in case.modules() if isinstance(each, nn.modules.dropout._DropoutNd) and each.training]
-    if not dropouts or found.enough or not math.isfinite(found.last):
-        return found
-    for each in dropouts:
-        each.eval()
-    with torch.no_grad():
-        loss = case.loss().item()
-    return Fit((*found.losses[:-1], min(loss, found.last)), found.in_time, enough=True)
-
-
 def _judged(aim: Aim, clips: bool, own: tuple[Way, Fit] | None, best: tuple[Way, Fit]) -> TrialResult:
-    told = _told(*best)
-    if own is not None and own[0] is not best[0] and aim.share(best[1].last) < _HALF:
+    way, found = best
+    told = f"With {way.words} the loss went from {found.first:.4g} to {found.last:.4g} in {steps(found.steps)}"
+    in_sentence = f"{told[0].lower()}{told[1:]}"
+    share = aim.share(found.last)
+    if own is not None and own[0] is not way and share < _HALF:
         trouble = "" if clips else _trouble(aim, own[1])
         if trouble and aim.binding and aim.noise <= NOISY:
-            message = f"With {own[0].words} {trouble}; {told[0].lower()}{told[1:]}."
+            message = f"With {own[0].words} {trouble}; {in_sentence}."
             return failed(OVERFIT_NAME, message, "The model can learn this batch: change the learning rate first.")
-    share = aim.share(best[1].last)
     if aim.to_zero and share < 0:
         return failed(OVERFIT_NAME, f"{told}, and cannot be below 0 for probabilities.", NOT_LOGS)
     limit = aim.limit if aim.to_zero else 1.0 - _SLOW
-    if share > limit or not math.isfinite(best[1].last):
-        if not best[1].in_time:
-            return untried(OVERFIT_NAME, f"There was no time to tell: {told[0].lower()}{told[1:]}.")
+    if share > limit or not math.isfinite(found.last):
+        if not found.in_time:
+            return untried(OVERFIT_NAME, f"There was no time to tell: {in_sentence}.")
         if aim.noise > NOISY or not aim.binding:
-            return untried(OVERFIT_NAME, f"{told}. This loss need not fall from step to step, so that says little.")
-        if aim.frozen:
-            return untried(OVERFIT_NAME, f"{told}. Most of the model does not learn, so that says little.")
-        if aim.twins:
-            return untried(
-                OVERFIT_NAME, f"{told}. Equal inputs of this batch have different labels, so that says little."
+            doubt = "This loss need not fall from step to step"
+        elif aim.frozen:
+            doubt = "Most of the model does not learn"
+        elif aim.twins:
+            doubt = "Equal inputs of this batch have different labels"
+        else:
+            return failed(
+                OVERFIT_NAME,
+                f"{told}, and no further: one batch is not learned by heart.",
+                "Look first whether labels belong to their inputs, then at the loss (a softmax before cross-entropy, "
+                "shapes that broadcast), then for parts that get no gradient, and only then at the size of the model.",
             )
-        return failed(OVERFIT_NAME, f"{told}, and no further: one batch is not learned by heart.", _ADVICE)
+        return untried(OVERFIT_NAME, f"{told}. {doubt}, so that says little.")
     if not aim.to_zero and share > _HALF:
         return untried(OVERFIT_NAME, f"{told}. How low this loss can go is not known, so that says little.")
     return passed(OVERFIT_NAME, f"{told}.")
@@ -168,16 +157,6 @@ def _trouble(aim: Aim, own: Fit) -> str:
     if aim.share(own.last) > 1.0 - _SLOW and fell < _SLOW and own.in_time:
         return f"the loss stays at {own.last:.4g} (from {own.first:.4g}) for {steps(own.steps)}"
     return ""
-
-
-def _told(way: Way, found: Fit) -> str:
-    return f"With {way.words} the loss went from {found.first:.4g} to {found.last:.4g} in {steps(found.steps)}"
-
-
-_ADVICE = (
-    "Look first whether labels belong to their inputs, then at the loss (a softmax before cross-entropy, "
-    "shapes that broadcast), then for parts that get no gradient, and only then at the size of the model."
-)
 
 
 # The learning rate raised step by step: where learning begins, and where it falls apart.
@@ -198,14 +177,40 @@ def try_rate_range(case: Case, learned: Learned, tell: Tell) -> TrialResult:
         raise NotPossibleError("There is no optimizer with a learning rate to change.")
     own = max(float(group["lr"]) for group in way.optimizer.param_groups)
     rates, losses = _sweep(case, way.optimizer, own, tell)
-    smooth = _smoothed(losses)
+    smooth = [losses[0]]
+    for loss in losses[1:]:
+        smooth.append(_MEMORY * smooth[-1] + (1 - _MEMORY) * loss)
     if min(smooth) > 0.98 * smooth[0]:
         raise NotPossibleError(f"No rate from {LOWEST:g} to {HIGHEST:g} makes the loss fall from {smooth[0]:.4g}.")
-    low, high = suggest(rates, smooth)
-    result = dataclasses.replace(
-        _rate_range_judged(case, learned, own, low, high), curve=tuple(losses), rates=tuple(rates)
-    )
-    return dataclasses.replace(result, numbers={"lr": own, "low": low, "high": high})
+    # from where the loss has begun to fall to a third of the rate where it is lowest
+    lowest = min(range(len(smooth)), key=smooth.__getitem__)
+    fallen = smooth[0] - 0.05 * (smooth[0] - smooth[lowest])
+    begun = next(at for at, loss in enumerate(smooth) if loss <= fallen)
+    high = rates[lowest] / 3
+    low = min(rates[begun], high / 3)
+
+    with case.undone():
+        way = own_way(case)
+        assert way is not None
+        found = fit(case, way.optimizer, steps=_CONFIRMING)
+    first, last = found.first, found.last
+    side = ""
+    if learned.binding and not case.clips and own > high and not last < _RISEN * abs(first):
+        side = "above"
+    elif learned.binding and own < _FAR_BELOW * low and abs(first - last) < 0.001 * abs(first):
+        side = "far below"
+    range_ = f"from {low:.1g} to {high:.1g}"
+    if side:
+        result = failed(
+            RATE_RANGE_NAME,
+            f"The rate is {own:g}, {side} those that work {range_}: in {_CONFIRMING} steps the loss goes from "
+            f"{first:.4g} to {last:.4g}.",
+            f"Begin with a rate near {high / 3:.1g}.",
+        )
+    else:
+        result = passed(RATE_RANGE_NAME, f"The loss of this batch falls with rates {range_}; the rate is {own:g}.")
+    numbers = {"lr": own, "low": low, "high": high}
+    return dataclasses.replace(result, curve=tuple(losses), rates=tuple(rates), numbers=numbers)
 
 
 def _sweep(case: Case, optimizer: Optimizer, own: float, tell: Tell) -> tuple[list[float], list[float]]:
@@ -228,50 +233,6 @@ def _sweep(case: Case, optimizer: Optimizer, own: float, tell: Tell) -> tuple[li
     return rates[: len(finite)], finite
 
 
-def _smoothed(losses: Sequence[float]) -> list[float]:
-    smooth = [losses[0]]
-    for loss in losses[1:]:
-        smooth.append(_MEMORY * smooth[-1] + (1 - _MEMORY) * loss)
-    return smooth
-
-
-def suggest(rates: Sequence[float], smooth: Sequence[float]) -> tuple[float, float]:
-    """From where the loss has begun to fall to a third of the rate where it is lowest."""
-    lowest = min(range(len(smooth)), key=smooth.__getitem__)
-    fallen = smooth[0] - 0.05 * (smooth[0] - smooth[lowest])
-    begun = next(at for at, loss in enumerate(smooth) if loss <= fallen)
-    high = rates[lowest] / 3
-    return min(rates[begun], high / 3), high
-
-
-def _rate_range_judged(case: Case, learned: Learned, own: float, low: float, high: float) -> TrialResult:
-    range_ = f"from {low:.1g} to {high:.1g}"
-    first, last = _with_own_rate(case)
-    if learned.binding and not case.clips and own > high and not last < _RISEN * abs(first):
-        return failed(
-            RATE_RANGE_NAME,
-            f"The rate is {own:g}, above those that work {range_}: in {_CONFIRMING} steps the loss goes from "
-            f"{first:.4g} to {last:.4g}.",
-            f"Begin with a rate near {high / 3:.1g}.",
-        )
-    if learned.binding and own < _FAR_BELOW * low and abs(first - last) < 0.001 * abs(first):
-        return failed(
-            RATE_RANGE_NAME,
-            f"The rate is {own:g}, far below those that work {range_}: in {_CONFIRMING} steps the loss goes "
-            f"from {first:.4g} to {last:.4g}.",
-            f"Begin with a rate near {high / 3:.1g}.",
-        )
-    return passed(RATE_RANGE_NAME, f"The loss of this batch falls with rates {range_}; the rate is {own:g}.")
-
-
-def _with_own_rate(case: Case) -> tuple[float, float]:
-    with case.undone():
-        way = own_way(case)
-        assert way is not None
-        found = fit(case, way.optimizer, steps=_CONFIRMING)
-    return found.first, found.last
-
-
 # The trained model on its batch in train and in eval mode: what it has learned must be there in both.
 TWO_MODES_NAME = "train/eval consistency"
 
@@ -288,36 +249,26 @@ def try_two_modes(case: Case, learned: Learned, tell: Tell) -> TrialResult:
     found = fit(case, learned.way(case).optimizer, steps=steps, tell=tell)
     if not found.last < 0.95 * found.first:
         raise NotPossibleError("The model does not learn this batch, so there is nothing that eval mode could lose.")
+    norms = [each for each in case.modules() if isinstance(each, nn.modules.batchnorm._BatchNorm)]
+    # Running statistics follow the weights with a delay: until they have forgotten nearly all of their start.
+    momenta = [each.momentum for each in norms if each.momentum]
     with torch.no_grad():
-        for _ in range(_forwards(case)):  # running statistics follow the weights with a delay
+        for _ in range(min(_MOST_FORWARDS, math.ceil(4 / min(momenta))) if momenta else 1):
             training = case.loss().item()
         with case.evaluating():
             evaluated = case.loss().item()
     numbers = {"train": training, "eval": evaluated}
     said = f"After {steps} steps the batch's loss is {training:.4g} in train and {evaluated:.4g} in eval mode"
     kept = (found.first - evaluated) / (found.first - min(training, found.last))
-    if not math.isfinite(evaluated) or kept < _KEPT:
-        return failed(TWO_MODES_NAME, f"{said}, from {found.first:.4g} at the start.", _advice(case), **numbers)
-    return passed(TWO_MODES_NAME, f"{said}.", **numbers)
-
-
-def _norms(case: Case) -> list[nn.modules.batchnorm._BatchNorm]:
-    return [each for each in case.modules() if isinstance(each, nn.modules.batchnorm._BatchNorm)]
-
-
-def _forwards(case: Case) -> int:
-    """Until running statistics have forgotten nearly all of their start."""
-    momenta = [each.momentum for each in _norms(case) if each.momentum]
-    return min(_MOST_FORWARDS, math.ceil(4 / min(momenta))) if momenta else 1
-
-
-def _advice(case: Case) -> str:
-    if _norms(case):
-        return (
+    if math.isfinite(evaluated) and not kept < _KEPT:
+        return passed(TWO_MODES_NAME, f"{said}.", **numbers)
+    advice = "Look in `forward` for what asks `self.training`, and for dropout that is too high or applied by hand."
+    if norms:
+        advice = (
             "BatchNorm uses its running statistics in eval mode, and they do not fit the data: look at its "
             "momentum, and for batches that differ from each other; GroupNorm or LayerNorm need no statistics."
         )
-    return "Look in `forward` for what asks `self.training`, and for dropout that is too high or applied by hand."
+    return failed(TWO_MODES_NAME, f"{said}, from {found.first:.4g} at the start.", advice, **numbers)
 
 
 # What overfitting one batch has shown: how this model is best trained, for the trials after it.
@@ -355,6 +306,11 @@ class Learned:
     def way(self, case: Case) -> Way:
         own = own_way(case) if self.own else None
         return own or other_way(case, self.rate)
+
+    def fit(self, case: Case, *, call: Call | None, steps: int, tell: Tell) -> Fit:
+        """From the case as it is, which is left as it was."""
+        with case.undone():
+            return fit(case, self.way(case).optimizer, call=call, steps=steps, tell=tell)
 
 
 # A model trained on its one batch for a while.
@@ -449,12 +405,12 @@ def own_way(case: Case) -> Way | None:
 
 
 def other_way(case: Case, rate: float) -> Way:
-    return Way(Adam(_learned(case), lr=rate), f"Adam, lr {rate:g}", own=False)
+    chosen = [each for each in optimized(case.optimizer) if each.requires_grad]
+    return Way(Adam(chosen or list(case.parameters().values()), lr=rate), f"Adam, lr {rate:g}", own=False)
 
 
-def _learned(case: Case) -> list[torch.Tensor]:
-    held = optimized(case.optimizer) if case.optimizer is not None else []
-    return [each for each in held if each.requires_grad] or list(case.parameters().values())
+def any_way(case: Case) -> Way:
+    return own_way(case) or other_way(case, 1e-3)
 
 
 def describe_optimizer(optimizer: Optimizer) -> str:
