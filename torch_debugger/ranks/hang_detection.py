@@ -49,7 +49,7 @@ class HangDetector:
         self.pace = pace
         self._signs = signs
         self._evidence, self._at_work = evidence, AtWork(evidence)
-        self._tell = tell
+        self._report = tell
         self._asking, self._beat = asking, beat
         timeout_s = pace.limits.timeout_s or pace.limits.floor_s
         self._tick_s = min(TICK_S, max(timeout_s / 10, 0.05))
@@ -60,7 +60,7 @@ class HangDetector:
         self._is_first_batch = False  # of its pass
         self._first: Sighting | None = None  # when it began to stand
         self._last: Sighting | None = None
-        self._told: float | None = None
+        self._reported_s: float | None = None
         self._has_warned = False
         self._seen: HangFact | None = None  # of a wait that may become a hang
         self._left: HangFact | None = None  # the same of one that is over, since there was no sign of life
@@ -106,14 +106,14 @@ class HangDetector:
             self._answer()
 
     def _goes_on(self) -> None:
-        told, still_s = self._told, self._still_s
+        reported_s, still_s = self._reported_s, self._still_s
         self._fetched()
-        self._first = self._last = self._told = self._seen = self._left = None
+        self._first = self._last = self._reported_s = self._seen = self._left = None
         self._has_warned = False
         self._still_s = 0.0
-        if told is not None:
+        if reported_s is not None:
             rank, step = self._evidence.rank_and_step()
-            self._tell(HangOver(rank, step, still_s))
+            self._report(HangOver(rank, step, still_s))
 
     def _look(self, passed_s: float) -> None:
         now, wait = self._watched.look()
@@ -127,23 +127,27 @@ class HangDetector:
             if not self._still_s:
                 self._at_work.note()
             self._still_s += passed_s
-        elif self._told is None or now.fetch == (0, 0):
-            self._begin_again(now)
-        if self._is_due() and self._hangs(now, wait):
-            self._told = max(self._still_s, self._fetch_s)
-            self._seen = self._tell_all(wait, final=True)
+        elif self._reported_s is None or now.fetch == (0, 0):
+            left = self._with_length(self._seen) or self._left  # by Ctrl-C, perhaps
+            if self._reported_s is not None:
+                self._goes_on()
+            self._left = left
+            self._first, self._last, self._still_s = now, now, 0.0
+            self._has_warned, self._seen = False, None
+        # told again, ever more rarely: by then more may be known of the others
+        is_due = self._reported_s is None or max(self._still_s, self._fetch_s) >= 2 * self._reported_s
+        if is_due and self._hangs(now, wait):
+            self._reported_s = max(self._still_s, self._fetch_s)
+            self._seen = self._report_and_ask(wait, final=True)
         elif not self._has_warned and self._still_s >= _WARN_SHARE * self.pace.allowed_s(wait.kind):
             self._has_warned = True
             if self._evidence.world() > 1:  # all ranks tell what they do, so that it is known when one is sure
-                self._tell_all(wait, final=False)
-        self._remember(now, wait)
-
-    def _remember(self, now: Sighting, wait: Wait) -> None:
-        """Again when it stands twice as long: then more may be known."""
+                self._report_and_ask(wait, final=False)
+        # again when it stands twice as long: then more may be known
         before_s = self._seen.still_s if self._seen is not None else 0.0
         patience_s = min(_PATIENCE_S, _PATIENCE_SHARE * self.pace.allowed_s(wait.kind))
         least_s = max(patience_s, 3 * self.pace.slowest_s, 2 * before_s)
-        if self._told is None and self._still_s >= least_s and self._waits_in_vain(now, wait):
+        if self._reported_s is None and self._still_s >= least_s and self._waits_in_vain(now, wait):
             self._seen = self._gather(wait, final=False)
 
     def interrupted(self, lines: Container[tuple[str | None, int | None]]) -> HangFact | None:
@@ -163,33 +167,19 @@ class HangDetector:
         self.pace.fetched(self._fetch_s, is_first=self._is_first_batch)
         self._fetch_s = 0.0
 
-    def _loop_s(self) -> float:
-        """How long whoever makes the batch under way may compute."""
-        return self.pace.allowed_s(LOOP, is_first=self._is_first_batch)
-
-    def _is_due(self) -> bool:
-        """Told again, ever more rarely: by then more may be known of the others."""
-        return self._told is None or max(self._still_s, self._fetch_s) >= 2 * self._told
-
-    def _begin_again(self, now: Sighting) -> None:
-        left = self._with_length(self._seen) or self._left  # by Ctrl-C, perhaps
-        if self._told is not None:
-            self._goes_on()
-        self._left = left
-        self._first, self._last, self._still_s = now, now, 0.0
-        self._has_warned, self._seen = False, None
-
     def _hangs(self, now: Sighting, wait: Wait) -> bool:
-        if self._at_work.is_meant(wait):
+        limits, at_work = self.pace.limits, self._at_work
+        if at_work.is_meant(wait):
             return False
-        if _waits_for_a_disk(now) and self._still_s < self.pace.limits.ceiling_s:
+        if _waits_for_a_disk(now) and self._still_s < limits.ceiling_s:
             return False  # one that never answers is told later
+        loop_s = self.pace.allowed_s(LOOP, is_first=self._is_first_batch)  # so long may whoever makes a batch compute
         if self._still_s < self.pace.allowed_s(wait.kind):
-            return wait.kind != LOADER and self._fetch_s >= self._loop_s()
-        if self._still_s < self.pace.limits.ceiling_s and self._at_work.serves(now, wait):
+            return wait.kind != LOADER and self._fetch_s >= loop_s
+        if self._still_s < limits.ceiling_s and at_work.serves(now, wait):
             return False
-        if self._at_work.makes_the_batch(wait):
-            return self._still_s >= self._loop_s()
+        if at_work.makes_the_batch(wait):
+            return self._still_s >= loop_s
         return not self._others_may_end_it(now, wait)
 
     def _waits_in_vain(self, now: Sighting, wait: Wait) -> bool:
@@ -206,12 +196,12 @@ class HangDetector:
         assert self._first is not None
         return self._at_work.may_end(wait, self._first, now, self._still_s)
 
-    def _tell_all(self, wait: Wait, *, final: bool) -> HangFact:
+    def _report_and_ask(self, wait: Wait, *, final: bool) -> HangFact:
         """And ask the others."""
         if self._evidence.world() > 1:
             self._asking.ask()
         fact = self._gather(wait, final=final)
-        self._tell(fact)
+        self._report(fact)
         return fact
 
     def _gather(self, wait: Wait, *, final: bool) -> HangFact:
@@ -230,15 +220,12 @@ class HangDetector:
     def _answer(self) -> None:
         """Another rank stands still, and wants to know what this one does."""
         _, wait = self._watched.look()
-        self._tell(self._gather(wait, final=self._told is not None))
+        self._report(self._gather(wait, final=self._reported_s is not None))
 
 
 def _waits_for_a_disk(now: Sighting) -> bool:
     return now.view is not None and now.view.state == "D"
 
-
-# Who may be at work on what the training waits for: the user at a prompt, a worker of a loader, another thread, a
-# process that the script has started.
 
 # Somebody else in this process, or started by it, may be at work for these.
 _OTHERS_MAY_WORK = {LOCK, EVENT, EXIT, CALL, PROCESS}
@@ -246,6 +233,9 @@ _BUSY_SHARE = 0.05
 
 
 class AtWork:
+    """Who may be at work on what the training waits for: the user at a prompt, a worker of a loader, another thread,
+    a process that the script has started."""
+
     def __init__(self, evidence: Evidence) -> None:
         self._evidence = evidence
         self.workers: Views = (0.0, {})
@@ -257,8 +247,10 @@ class AtWork:
         self.workers = self._evidence.view_workers()
 
     def is_meant(self, wait: Wait) -> bool:
-        """The script waits because it wants to."""
-        return wait.kind in (SLEEP, CHILDREN) or (wait.kind == INPUT and self._is_a_person(wait))
+        """The script waits because it wants to, or for a person; where several ranks run, only at a terminal."""
+        if wait.kind != INPUT:
+            return wait.kind in (SLEEP, CHILDREN)
+        return wait.doing == DEBUGGER or self._evidence.world() == 1 or os.isatty(0)
 
     def makes_the_batch(self, wait: Wait) -> bool:
         return wait.kind == LOADER and self._evidence.awaited_worker_computes(self.workers)
@@ -267,8 +259,7 @@ class AtWork:
     def serves(now: Sighting, wait: Wait) -> bool:
         """A program that is waited for may sleep until it has something to do; one that sends data would send
         it."""
-        by_sleeping = wait.kind == PROCESS
-        return wait.kind in (PROCESS, READ) and child_is_at_work(now.view, by_sleeping=by_sleeping)
+        return wait.kind in (PROCESS, READ) and child_is_at_work(now.view, by_sleeping=wait.kind == PROCESS)
 
     def may_end(self, wait: Wait, first: Sighting, now: Sighting, still_s: float) -> bool:
         """Whether others have computed since the training stood first, and so may end its wait."""
@@ -276,10 +267,6 @@ class AtWork:
             return False
         started_s = descendants_cpu_s() - self._started_s
         return now.others_computed(first) or started_s > _BUSY_SHARE * max(still_s, 1e-3)
-
-    def _is_a_person(self, wait: Wait) -> bool:
-        """At a prompt; where several ranks run, nobody can answer but at a terminal."""
-        return wait.doing == DEBUGGER or self._evidence.world() == 1 or os.isatty(0)
 
 
 # How ranks ask each other what they are doing, without a message on the training's way: by a file in the folder that

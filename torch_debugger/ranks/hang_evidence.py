@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import threading
+import contextlib
 import weakref
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from torch_debugger.ranks.hang_waits import (
     sort_out,
     uses_nccl,
 )
-from torch_debugger.ranks.process_activity import KernelView, kernel_id, view_process, view_thread
+from torch_debugger.ranks.process_activity import KernelView, children, kernel_id, view_process, view_thread
 from torch_debugger.ranks.thread_stacks import (
     AskedStacks,
     Path,
@@ -112,11 +112,10 @@ class Evidence:
         nowhere = Place()
         return HangFact(
             rank, world, self._step(), False, 0.0, 0.0, 0.0, ENDED, "", nowhere, "", nowhere, (),
-            group_states(), self._batches(), self._batches_of, self._is_out_of_data, -1, (), self.policy,
+            group_states(), self._batches(self.iterator()), self._batches_of, self._is_out_of_data, -1, (), self.policy,
         )  # fmt: skip
 
-    def _batches(self) -> int:
-        iterator = self.iterator()
+    def _batches(self, iterator: Any) -> int:
         return int(iterator._num_yielded) if iterator is not None else self._last_batches
 
     def gather(self, thread: Thread, situation: Situation) -> HangFact:
@@ -125,10 +124,17 @@ class Evidence:
         wait = sort_out(frame, view)
         rank, world = rank_and_world()
         iterator = self.iterator() or iterator_of(wait.frame)
-        workers = self._workers(iterator, situation) if wait.kind == LOADER and iterator is not None else ()
-        call, target = (view.call, view.target) if view is not None else ("", "")
+        workers: tuple[Standing, ...] = ()
+        if wait.kind == LOADER and iterator is not None:
+            workers = standing_workers(iterator, situation.workers_before, self._asked)
         lines = lines_of(frame)
-        training = Standing("training", thread.pid, True, -1.0, call, target, lines, situation.kind)
+        # on the rank, around the line or around a call that led to it; the innermost
+        conditions = (condition_on_rank(line.place) for line in reversed(lines) if line.is_users)
+        stacks = [_standing("training", thread.pid, view, lines, situation.kind), *workers]
+        for other, inner in other_threads(thread.ident)[:_MOST_THREADS]:
+            seen = view_thread(getpid(), kernel_id(other))
+            kind = sort_out(inner, seen).kind
+            stacks.append(_standing(f"thread {other.name}", getpid(), seen, lines_of(inner), kind))
         return HangFact(
             rank=rank,
             world=world,
@@ -141,41 +147,33 @@ class Evidence:
             doing=wait.doing,
             place=wait.place,
             call=wait.call,
-            condition=_condition(lines),
+            condition=next((place for place in conditions if place), Place()),
             shapes=shapes_given(wait.frame) if wait.kind == COLLECTIVE else (),
             groups=group_states(),
-            batches=int(iterator._num_yielded) if iterator is not None else self._last_batches,
+            batches=self._batches(iterator),
             batches_of=self._batches_of,
             is_out_of_data=self._is_out_of_data,
             worker=awaited_worker(iterator) if workers else -1,
-            stacks=(training, *workers, *_threads(thread.ident)),
+            stacks=tuple(stacks),
             policy=self.policy,
             recorded=collectives_under_way(),
         )
 
-    def _workers(self, iterator: Any, situation: Situation) -> tuple[Standing, ...]:
-        then_s, views = situation.workers_before
-        return standing_workers(iterator, views, time.monotonic() - then_s, self._asked)
 
-
-def _condition(lines: tuple[StackLine, ...]) -> Place:
-    """On the rank, around the line or around a call that led to it; the innermost."""
-    found = (condition_on_rank(line.place) for line in reversed(lines) if line.is_users)
-    return next((place for place in found if place), Place())
-
-
-def _threads(asked: int) -> tuple[Standing, ...]:
-    return tuple(_thread(thread, frame) for thread, frame in other_threads(asked)[:_MOST_THREADS])
-
-
-def _thread(thread: threading.Thread, frame: Any) -> Standing:
-    view = view_thread(getpid(), kernel_id(thread))
+def _standing(
+    who: str,
+    pid: int,
+    view: KernelView | None,
+    lines: tuple[StackLine, ...],
+    kind: str,
+    *,
+    alive: bool = True,
+    share: float = -1.0,
+) -> Standing:
     call, target = (view.call, view.target) if view is not None else ("", "")
-    kind = sort_out(frame, view).kind
-    return Standing(f"thread {thread.name}", getpid(), True, -1.0, call, target, lines_of(frame), kind)
+    return Standing(who, pid, alive, share, call, target, lines, kind)
 
 
-# The training's thread at one moment, and whether it has moved since another.
 _IDLE = 0.05  # of a core: a thread that polls every few seconds takes far less
 _MOST_WAKES = 3.0  # a second; a download wakes with every packet
 
@@ -218,7 +216,9 @@ class Thread:
         frame = current_frame(self.ident)
         view = view_thread(self.pid, self.native)
         wait = sort_out(frame, view)
-        iterator = _iterator(frame)
+        # of the loader inside of which the thread is, at whatever depth: it may load the samples itself
+        loaders = (iterator_of(each) for each in outwards(frame) if is_in_loader(each))
+        iterator = next((each for each in loaders if each), None)
         fetch = (id(iterator), int(iterator._num_yielded)) if iterator is not None else (0, 0)
         whole = tuple((id(each.f_code), each.f_lasti) for each in outwards(frame))
         spins = uses_nccl() and wait.kind == COLLECTIVE
@@ -229,28 +229,16 @@ class Thread:
         return current_frame(self.ident)
 
 
-def _iterator(frame: FrameType | None) -> Any:
-    """Of the loader inside of which the thread is, at whatever depth: it may load the samples itself."""
-    return next((found for each in outwards(frame) if is_in_loader(each) and (found := iterator_of(each))), None)
-
-
 def descendants_cpu_s() -> float:
     """The processor's time of all processes that this one has started and that still run."""
     total = 0.0
-    try:
-        children = psutil.Process().children(recursive=True)
-    except psutil.Error:
-        return 0.0
-    for child in children:
-        try:
+    for child in children():
+        with contextlib.suppress(psutil.Error):  # it has ended meanwhile
             times = child.cpu_times()
-        except psutil.Error:  # it has ended meanwhile
-            continue
-        total += times.user + times.system
+            total += times.user + times.system
     return total
 
 
-# The workers of a loader that is waited for: whose turn it is, and what each of them does.
 _BUSY = 0.5  # of a core
 _WAITS_FOR_WORK = ("queues.py", "get")
 _LOCKS = {"acquire", "__enter__"}
@@ -279,31 +267,18 @@ def view_workers(iterator: Any) -> dict[int, KernelView | None]:
     return {number: view_process(pid) for number, pid in enumerate(pids_of(iterator)[:_MOST])}
 
 
-def standing_workers(
-    iterator: Any, before: dict[int, KernelView | None], took_s: float, asked: AskedStacks
-) -> tuple[Standing, ...]:
-    """`before` is how they were `took_s` seconds ago."""
-    views = view_workers(iterator)
+def standing_workers(iterator: Any, before: Views, asked: AskedStacks) -> tuple[Standing, ...]:
+    took_s = time.monotonic() - before[0]
     pids = pids_of(iterator)
-    return tuple(
-        _standing(number, pids[number], view, before.get(number), took_s, asked) for number, view in views.items()
-    )
-
-
-def _standing(
-    number: int,
-    pid: int,
-    view: KernelView | None,
-    before: KernelView | None,
-    took_s: float,
-    asked: AskedStacks,
-) -> Standing:
-    alive = view is not None and view.state not in ("Z", "X")
-    share = (view.cpu_s - before.cpu_s) / took_s if view and before and took_s > 0 else -1.0
-    lines = asked.of_process(pid) if alive else ()
-    call, target = (view.call, view.target) if view is not None else ("", "")
-    kind = _kind(view, share, lines) if alive else ""
-    return Standing(f"worker {number}", pid, alive, share, call, target, lines, kind)
+    found: list[Standing] = []
+    for number, view in view_workers(iterator).items():
+        then = before[1].get(number)
+        alive = view is not None and view.state not in ("Z", "X")
+        share = (view.cpu_s - then.cpu_s) / took_s if view and then and took_s > 0 else -1.0
+        lines = asked.of_process(pids[number]) if alive else ()
+        kind = _kind(view, share, lines) if alive else ""
+        found.append(_standing(f"worker {number}", pids[number], view, lines, kind, alive=alive, share=share))
+    return tuple(found)
 
 
 def waits_for_work(lines: tuple[StackLine, ...]) -> bool:

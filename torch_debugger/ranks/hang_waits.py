@@ -45,6 +45,7 @@ _DISTRIBUTED = (
 )
 _BACKWARD = f"{_TORCH}autograd{os.sep}graph.py"
 _SPAWN = f"{_TORCH}multiprocessing{os.sep}spawn.py"
+_PROCESSES = f"{_STDLIB}multiprocessing{os.sep}"
 _WRAPPERS = {"wrapper", "_call_impl", "_wrapped_call_impl", "inner", "decorate_context", "_fn"}
 # Below a line of the user's: a person sits there, and nobody hangs.
 _DEBUGGERS = (f"{_STDLIB}pdb.py", f"{_STDLIB}bdb.py", f"{_STDLIB}code.py", f"{_STDLIB}cmd.py")
@@ -80,7 +81,11 @@ def is_in_loader(frame: FrameType) -> bool:
 
 def _of_user(user: FrameType, below: list[FrameType], view: KernelView | None) -> Wait:
     """`below` are the library's frames that the user's line called, outermost first."""
-    node = running_expression(user.f_code, user.f_lasti) or _context_entered(user)
+    node = running_expression(user.f_code, user.f_lasti)
+    if node is None:  # `with lock:` -> the lock: Python gives the whole statement as what runs
+        tree = tree_of(user.f_code.co_filename)
+        entered = (each for each in (nodes_of(tree) if tree is not None else ()) if isinstance(each, ast.With))
+        node = next((each.items[0].context_expr for each in entered if each.lineno == user.f_lineno), None)
     expression = ast.unparse(node)[:200] if node is not None else ""
     place = place_of(user)
 
@@ -92,7 +97,12 @@ def _of_user(user: FrameType, below: list[FrameType], view: KernelView | None) -
         return wait(INPUT, DEBUGGER)
     if _first(files, (_LOADER_FILE,)) is not None:
         return wait(LOADER, "DataLoader", below[_last(files, (_LOADER_FILE,))])
-    if _first(files, (_SPAWN,)) is not None or _joins_processes(below):
+    joining = (
+        os.path.basename(each.f_code.co_filename).startswith(("process", "popen"))
+        for each in below
+        if each.f_code.co_filename.startswith(_PROCESSES) and each.f_code.co_name in ("join", "wait", "poll")
+    )
+    if _first(files, (_SPAWN,)) is not None or any(joining):
         return wait(CHILDREN, "join")
     if (index := _first(files, _DISTRIBUTED)) is not None:
         chosen = next((each for each in below[index:] if each.f_code.co_name not in _WRAPPERS), below[index])
@@ -110,15 +120,6 @@ def _first(files: list[str], wanted: tuple[str, ...]) -> int | None:
 
 def _last(files: list[str], wanted: tuple[str, ...]) -> int:
     return max(index for index, file in enumerate(files) if file.startswith(wanted))
-
-
-def _joins_processes(below: list[FrameType]) -> bool:
-    folder = f"{_STDLIB}multiprocessing{os.sep}"
-    return any(
-        each.f_code.co_filename.startswith(folder) and each.f_code.co_name in ("join", "wait", "poll")
-        and os.path.basename(each.f_code.co_filename).startswith(("process", "popen"))
-        for each in below
-    )  # fmt: skip
 
 
 def _is_distributed() -> bool:
@@ -147,9 +148,8 @@ def _of_library(below: list[FrameType], view: KernelView | None) -> tuple[str, s
 def _of_call(user: FrameType, node: ast.AST | None, view: KernelView | None) -> tuple[str, str]:
     """The user's line calls a function in C itself."""
     doing, subject = _subject(user, node)
-    if is_a(subject, _LOCK_TYPES):
-        return LOCK, doing
-    if type(subject).__module__ == "multiprocessing.synchronize" or type(subject).__name__ == "SemLock":
+    kind = type(subject)
+    if is_a(subject, _LOCK_TYPES) or kind.__module__ == "multiprocessing.synchronize" or kind.__name__ == "SemLock":
         return LOCK, doing
     if distributed.is_available() and is_a(subject, distributed.Work):
         return COLLECTIVE, doing
@@ -169,13 +169,6 @@ def _by_kernel(view: KernelView | None, doing: str) -> tuple[str, str]:
     if call in kernel_view.LOCKING_A_FILE or call in ("open", "openat"):
         return READ, doing
     return CALL, doing
-
-
-def _context_entered(user: FrameType) -> ast.expr | None:
-    """`with lock:` -> the lock: Python gives the whole statement as what runs."""
-    tree = tree_of(user.f_code.co_filename)
-    entered = (node for node in (nodes_of(tree) if tree is not None else ()) if isinstance(node, ast.With))
-    return next((node.items[0].context_expr for node in entered if node.lineno == user.f_lineno), None)
 
 
 def _subject(user: FrameType, node: ast.AST | None) -> tuple[str, Any]:
@@ -199,22 +192,17 @@ def _value(user: FrameType, node: ast.AST | None) -> Any:
         return None
     found = {**user.f_globals, **locals_elsewhere(user, lasting=True)}.get(node.id)
     for name in reversed(chain):
-        found = _attribute(found, name)
+        spaces: Iterable[Any] = (found, *(type(found).__mro__ if found is not None else ()))
+        found = next((vars(each)[name] for each in spaces if name in getattr(each, "__dict__", {})), None)
     return found
 
 
-def _attribute(owner: Any, name: str) -> Any:
-    spaces: Iterable[Any] = (owner, *(type(owner).__mro__ if owner is not None else ()))
-    return next((vars(each)[name] for each in spaces if name in getattr(each, "__dict__", {})), None)
-
-
-# What is known of the process groups when a collective does not return.
 _MOST = 16
 
 
 def rank_and_world() -> tuple[int | None, int]:
     """As torchrun says it, while there is no process group yet."""
-    if not distributed.is_available() or not distributed.is_initialized():
+    if not _is_distributed():
         rank, world = os.environ.get("RANK", ""), os.environ.get("WORLD_SIZE", "")
         known = rank.isdecimal() and world.isdecimal() and int(world) > 1
         return (int(rank), int(world)) if known else (None, 1)
@@ -223,25 +211,23 @@ def rank_and_world() -> tuple[int | None, int]:
 
 def group_states() -> tuple[GroupState, ...]:
     """The default one first. Nothing is sent and nothing waits: these are counts of this process."""
-    if not distributed.is_available() or not distributed.is_initialized():
+    if not _is_distributed():
         return ()
-    world = distributed.distributed_c10d._world
-    return tuple(_state(group, world) for group in list(world.pg_map)[:_MOST])
-
-
-def _state(group: Any, world: Any) -> GroupState:
-    backend = str(world.pg_map[group][0])
-    ranks = tuple(sorted(world.pg_group_ranks.get(group, {})))
-    try:
-        sequence = int(group._get_sequence_number_for_group())
-    except RuntimeError:  # a backend that does not count
-        sequence = -1
-    return GroupState(str(world.pg_names.get(group, "")), backend, ranks, sequence)
+    world: Any = distributed.distributed_c10d._world
+    found: list[GroupState] = []
+    for group in list(world.pg_map)[:_MOST]:
+        ranks = tuple(sorted(world.pg_group_ranks.get(group, {})))
+        try:
+            sequence = int(group._get_sequence_number_for_group())
+        except RuntimeError:  # a backend that does not count
+            sequence = -1
+        found.append(GroupState(str(world.pg_names.get(group, "")), str(world.pg_map[group][0]), ranks, sequence))
+    return tuple(found)
 
 
 def uses_nccl() -> bool:
     """Whether waits for other ranks may look like waits for the GPU: there the host is free to go on."""
-    if not distributed.is_available() or not distributed.is_initialized():
+    if not _is_distributed():
         return False
     known = list(distributed.distributed_c10d._world.pg_map.values())
     return any("nccl" in str(backend) for backend, _ in known)
@@ -251,18 +237,13 @@ def shapes_given(frame: FrameType | None) -> tuple[str, ...]:
     """Of the tensors that a function of torch.distributed was called with."""
     if frame is None:
         return ()
-    given = locals_elsewhere(frame)
-    names = frame.f_code.co_varnames[: frame.f_code.co_argcount]
-    found: list[str] = []
-    for name in names:
-        value = given.get(name)
-        tensors = value if isinstance(value, list | tuple) else [value]
-        found += [_shape(each) for each in tensors[:4] if isinstance(each, torch.Tensor)]
-    return tuple(found[:8])
-
-
-def _shape(tensor: torch.Tensor) -> str:
-    return f"{tuple(tensor.shape)} {str(tensor.dtype).removeprefix('torch.')}"
+    variables = locals_elsewhere(frame)
+    tensors: list[Any] = []
+    for name in frame.f_code.co_varnames[: frame.f_code.co_argcount]:
+        value = variables.get(name)
+        tensors += value[:4] if isinstance(value, list | tuple) else [value]
+    shaped = [each for each in tensors if isinstance(each, torch.Tensor)][:8]
+    return tuple(f"{tuple(each.shape)} {str(each.dtype).removeprefix('torch.')}" for each in shaped)
 
 
 # Collectives that are under way, as PyTorch's flight recorder has them: NCCL's, and only where it is on.

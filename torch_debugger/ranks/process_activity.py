@@ -5,6 +5,7 @@ From /proc, where there is one. Elsewhere nothing is known, and only stacks are 
 
 from __future__ import annotations
 
+import contextlib
 import os
 import platform
 import threading
@@ -62,12 +63,14 @@ def view_thread(pid: int, thread: int) -> KernelView | None:
     lines = kernel_text(f"{folder}/status").splitlines()
     if not computed_ns or not lines:
         return None
-    cpu_s = int(computed_ns[0]) / 1e9
     status = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
     wakes = int(status.get("voluntary_ctxt_switches", "0"))
-    call, fd = _call(folder)
+    words = kernel_text(f"{folder}/syscall").split() or [""]  # of another's process, or forbidden to all
+    call = words[0] if words[0] in ("", RUNNING) else _CALLS.get(platform.machine(), {}).get(int(words[0]), "")
+    fd = int(words[1], 16) if call in _OF_A_FILE and len(words) > 1 else -1
+    fd = fd if fd < 1 << 20 else -1
     target = link_of(pid, fd) if fd >= 0 else ""
-    return KernelView(cpu_s, wakes, status.get("State", "")[:1], call, fd, target)
+    return KernelView(int(computed_ns[0]) / 1e9, wakes, status.get("State", "")[:1], call, fd, target)
 
 
 def kernel_id(thread: threading.Thread) -> int:
@@ -78,17 +81,6 @@ def kernel_id(thread: threading.Thread) -> int:
 def view_process(pid: int) -> KernelView | None:
     """Its main thread; a worker of a loader does all its work there."""
     return view_thread(pid, pid)
-
-
-def _call(folder: str) -> tuple[str, int]:
-    words = kernel_text(f"{folder}/syscall").split()
-    if not words:  # of another's process, or forbidden to all
-        return "", -1
-    if words[0] == RUNNING:
-        return RUNNING, -1
-    call = _CALLS.get(platform.machine(), {}).get(int(words[0]), "")
-    fd = int(words[1], 16) if call in _OF_A_FILE and len(words) > 1 else -1
-    return call, fd if fd < 1 << 20 else -1
 
 
 def link_of(pid: int, fd: int | str) -> str:
@@ -116,10 +108,19 @@ def child_is_at_work(view: KernelView | None, *, by_sleeping: bool) -> bool:
     if view is None:
         return False
     ours = channels_of(getpid())
-    children = _children()
+    pids = _children()
     if view.target.startswith(_CHANNELS):  # a wait at a pipe: only who holds its other end can end it
-        children = [child for child in children if view.target in channels_of(child)]
-    return any(_is_at_work(child, ours, by_sleeping) for child in children)
+        pids = [child for child in pids if view.target in channels_of(child)]
+    for child in map(view_process, pids):
+        if child is None or child.state in ("Z", "X", "T") or not child.call:
+            continue
+        if child.call in SLEEPING:
+            works = by_sleeping
+        else:
+            works = child.call not in _WAITS or (bool(child.target) and child.target not in ours)
+        if works:
+            return True
+    return False
 
 
 def channels_of(pid: int) -> set[str]:
@@ -131,22 +132,15 @@ def channels_of(pid: int) -> set[str]:
     return {target for number in numbers if (target := link_of(pid, number)).startswith(_CHANNELS)}
 
 
+def children() -> list[psutil.Process]:
+    found: list[psutil.Process] = []
+    with contextlib.suppress(psutil.Error):
+        found = psutil.Process().children(recursive=True)
+    return found
+
+
 def _children() -> list[int]:
-    try:
-        return [child.pid for child in psutil.Process().children(recursive=True)]
-    except psutil.Error:
-        return []
-
-
-def _is_at_work(pid: int, ours: set[str], by_sleeping: bool) -> bool:
-    view = view_process(pid)
-    if view is None or view.state in ("Z", "X", "T") or not view.call:
-        return False
-    if view.call in SLEEPING:
-        return by_sleeping
-    if view.call not in _WAITS:
-        return True
-    return bool(view.target) and view.target not in ours
+    return [child.pid for child in children()]
 
 
 # How long a training may stand still: learned from how long it took so far to go on.

@@ -32,22 +32,17 @@ def this_rank() -> RankFact | None:
     world_size = distributed.get_world_size()
     if world_size < 2:
         return None
-    rank = distributed.get_rank()
+    rank, backend = distributed.get_rank(), str(distributed.get_backend())
     local = os.environ.get("LOCAL_RANK", "")
     return RankFact(
         rank=rank,
         local_rank=int(local) if local.isdecimal() else rank,
         world_size=world_size,
-        backend=_backend(),
+        backend=backend if backend != "undefined" else str(distributed.get_backend_config()),
         host=socket.gethostname(),
         pid=getpid(),
         sharded=shards_expected(),
     )
-
-
-def _backend() -> str:
-    name = str(distributed.get_backend())
-    return name if name != "undefined" else str(distributed.get_backend_config())
 
 
 # Processes that a script starts: which of them may become ranks, and how a function of ours gets into them.
@@ -66,15 +61,11 @@ def wrap_target(process: BaseProcess, wrap: Wrap) -> Callable[[], None] | None:
         # Which catches what the function raises: ours has to be inside.
         parts["_args"] = (wrap(arguments[0]), *arguments[1:])
         return functools.partial(parts.__setitem__, "_args", arguments)
-    if callable(target) and not _is_a_librarys(target):
+    module = str(getattr(target, "__module__", None) or type(target).__module__)
+    if callable(target) and module.partition(".")[0] not in _LIBRARIES:
         parts["_target"] = wrap(target)
         return functools.partial(parts.__setitem__, "_target", target)
     return None
-
-
-def _is_a_librarys(target: Any) -> bool:
-    module = getattr(target, "__module__", None) or type(target).__module__
-    return str(module).partition(".")[0] in _LIBRARIES
 
 
 def is_importable_elsewhere() -> bool:
@@ -130,9 +121,10 @@ class Deaths:
         would reap them, so this is for when the script itself has ended."""
         found: list[tuple[int, int, float]] = []
         for each in self._started:
-            status = _status(each.process)
-            if status is not None:
-                found.append((each.pid, status, each.ended or time.time()))
+            with suppress(ValueError):  # closed by the script
+                status = each.process.exitcode
+                if status is not None:
+                    found.append((each.pid, status, each.ended or time.time()))
         return found
 
     def _follow(self) -> None:
@@ -142,12 +134,6 @@ class Deaths:
                 waiting[sentinel].ended = time.time()  # type: ignore[index]
             if not waiting:
                 time.sleep(_LOOK_EVERY_S)
-
-
-def _status(process: BaseProcess) -> int | None:
-    with suppress(ValueError):  # closed by the script
-        return process.exitcode
-    return None
 
 
 # What a script has said of NCCL's handling of errors, under the new name of the variable or the old.

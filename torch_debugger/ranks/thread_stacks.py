@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import faulthandler
 import gc
+import itertools
 import os
 import signal
 import sys
@@ -47,34 +48,23 @@ def users_path(frame: FrameType | None) -> Path:
     return tuple((id(each.f_code), each.f_lasti) for each in outwards(frame) if is_user_file(each.f_code.co_filename))
 
 
-def users_frame(frame: FrameType | None) -> FrameType | None:
-    """The innermost of the user's."""
-    return next((each for each in outwards(frame) if is_user_file(each.f_code.co_filename)), None)
-
-
 def lines_of(frame: FrameType | None) -> tuple[StackLine, ...]:
     """Outermost first."""
-    found = [_line(each) for each in outwards(frame)]
-    return tuple(reversed(found[:_DEEPEST]))
-
-
-def _line(frame: FrameType) -> StackLine:
-    code = frame.f_code
-    users = is_user_file(code.co_filename)
-    place = place_of(frame) if users else Place(code.co_filename, frame.f_lineno)
-    return StackLine(place, str(getattr(code, "co_qualname", code.co_name)), users)
+    found = []
+    for each in itertools.islice(outwards(frame), _DEEPEST):
+        code = each.f_code
+        users = is_user_file(code.co_filename)
+        place = place_of(each) if users else Place(code.co_filename, each.f_lineno)
+        found.append(StackLine(place, str(getattr(code, "co_qualname", code.co_name)), users))
+    return tuple(reversed(found))
 
 
 def other_threads(asked: int) -> list[tuple[threading.Thread, FrameType]]:
     """Those of the user's and of libraries; threads of ours are of no interest."""
     frames = sys._current_frames()
     known = [thread for thread in threading.enumerate() if thread.ident not in (None, asked)]
-    found = [(thread, frames.get(thread.ident or 0)) for thread in known if not _is_ours(thread)]
-    return [(thread, frame) for thread, frame in found if frame is not None]
-
-
-def _is_ours(thread: threading.Thread) -> bool:
-    return thread.name.startswith(("torch-debugger", "torch_debugger"))
+    others = [thread for thread in known if not thread.name.startswith(("torch-debugger", "torch_debugger"))]
+    return [(thread, frame) for thread in others if (frame := frames.get(thread.ident or 0)) is not None]
 
 
 # Stacks of processes that cannot tell them by themselves: of the training while it holds Python's lock, and of its
@@ -98,8 +88,13 @@ class AskedStacks:
         return number if number and signal.getsignal(number) is signal.SIG_DFL else 0
 
     def register(self) -> None:
-        number = _free_signal()
-        if not number or not hasattr(os, "memfd_create"):
+        known = hasattr(signal, "SIGRTMAX") and hasattr(faulthandler, "register") and hasattr(os, "memfd_create")
+        if not known or threading.current_thread() is not threading.main_thread():
+            return
+        # one of the last of the real-time signals, which hardly anybody uses
+        numbers = range(signal.SIGRTMAX - 3, signal.SIGRTMIN, -1)
+        number = next((each for each in numbers if signal.getsignal(each) is signal.SIG_DFL), 0)
+        if not number:
             return
         self.fd = out_of_the_way(os.memfd_create(FILE))
         faulthandler.register(number, file=self.fd, all_threads=True)
@@ -123,25 +118,14 @@ def below_worker_loop(rows: list[Row]) -> tuple[StackLine, ...]:
     """A forked worker's stack has that of the training around it."""
     loops = [index for index, row in enumerate(rows) if row[2] == _WORKER_LOOP]
     inside = rows[loops[-1] + 1 :] if loops else rows
-    return tuple(_stack_line(*row) for row in inside if not row[0].startswith(package_folder()))
+    found = []
+    for file, line, function in inside:
+        if not file.startswith(package_folder()):
+            users = is_user_file(file)
+            found.append(StackLine(place_at(file, line) if users else Place(file, line), function, users))
+    return tuple(found)
 
 
-def _stack_line(file: str, line: int, function: str) -> StackLine:
-    users = is_user_file(file)
-    return StackLine(place_at(file, line) if users else Place(file, line), function, users)
-
-
-def _free_signal() -> int:
-    """One of the last of the real-time signals, which hardly anybody uses."""
-    if not hasattr(signal, "SIGRTMAX") or not hasattr(faulthandler, "register"):
-        return 0
-    if threading.current_thread() is not threading.main_thread():
-        return 0
-    numbers = range(signal.SIGRTMAX - 3, signal.SIGRTMIN, -1)
-    return next((number for number in numbers if signal.getsignal(number) is signal.SIG_DFL), 0)
-
-
-# The loops of the script in which its steps are made.
 class TrainingLoop:
     def __init__(self) -> None:
         self._loops: set[tuple[str, int, int]] = set()  # of a file, from a line to a line
@@ -152,7 +136,10 @@ class TrainingLoop:
         self._steps += 1
         if not self._steps & (self._steps - 1):
             for file, line in _users_lines(frame):
-                self._loops |= {(file, first, last) for first, last in _loops_of(file) if first <= line <= last}
+                for node in nodes_in(file, (ast.For, ast.AsyncFor, ast.While)):
+                    last = node.end_lineno or node.lineno
+                    if node.lineno <= line <= last:
+                        self._loops.add((file, node.lineno, last))
 
     def holds(self, frame: FrameType | None) -> bool:
         lines = _users_lines(frame)
@@ -171,8 +158,3 @@ def _users_lines(frame: FrameType | None) -> list[tuple[str, int]]:
         if each.f_code.co_name == "<module>":
             break
     return found
-
-
-def _loops_of(file: str) -> list[tuple[int, int]]:
-    loops = nodes_in(file, (ast.For, ast.AsyncFor, ast.While))
-    return [(node.lineno, node.end_lineno or node.lineno) for node in loops]
