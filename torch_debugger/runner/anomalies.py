@@ -16,7 +16,14 @@ from torch_debugger.checks.numerics.nan_and_overflow import LossNotFinite
 from torch_debugger.records import Finding, NonFinite, Place
 from torch_debugger.source.frames import shown_where_bare, user_frame
 from torch_debugger.source.variables import module_paths, name_root
-from torch_debugger.trials.anomaly_detection import Anomaly, Minded, Session, Wish, current_session, switch
+from torch_debugger.trials.anomaly_detection import (
+    Anomaly,
+    AnomalyKinds,
+    AnomalySettings,
+    Session,
+    current_session,
+    switch,
+)
 from torch_debugger.trials.nan_in_forward import Model, find_in_model
 
 if TYPE_CHECKING:
@@ -52,11 +59,11 @@ class detect_anomaly(contextlib.ContextDecorator):  # noqa: N801  named as torch
     """
 
     def __init__(self, check_nan: bool = True, check_inf: bool = True, stacklevel: int = 4) -> None:
-        self._wish = Wish(Minded(check_nan, check_inf), stacklevel, _error)
-        self._begun: list[tuple[Wish | None, Session | None, int, int]] = []
+        self._settings = AnomalySettings(AnomalyKinds(check_nan, check_inf), stacklevel, _error)
+        self._begun: list[tuple[AnomalySettings | None, Session | None, int, int]] = []
 
     def __enter__(self) -> None:
-        before = switch(self._wish)
+        before = switch(self._settings)
         session = current_session()
         assert session is not None
         self._begun.append((before, session, session.recorder.tape.number, session.backwards))
@@ -81,8 +88,8 @@ class set_detect_anomaly:  # noqa: N801  named as torch's
     """
 
     def __init__(self, mode: bool, check_nan: bool = True, check_inf: bool = True, stacklevel: int = 4) -> None:
-        wish = Wish(Minded(check_nan, check_inf), stacklevel, _error)
-        self._before = switch(wish if mode else None)
+        settings = AnomalySettings(AnomalyKinds(check_nan, check_inf), stacklevel, _error)
+        self._before = switch(settings if mode else None)
 
     def __enter__(self) -> None:
         return None

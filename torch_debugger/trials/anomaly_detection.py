@@ -1,13 +1,13 @@
-"""The look for anomalies, on and off in this thread; a switch within another changes what is minded."""
+"""The look for anomalies, on and off in this thread; a switch within another changes what counts."""
 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from types import FrameType
 from typing import Any
 
 import torch
@@ -44,10 +44,10 @@ from torch_debugger.trials.operation_tape import (
 
 
 @dataclass(frozen=True)
-class Wish:
+class AnomalySettings:
     """What one switch asks for."""
 
-    minded: Minded
+    kinds: AnomalyKinds
     stacklevel: int
     error: Callable[[Anomaly], Exception]
 
@@ -61,7 +61,7 @@ class Session:
 
     def __init__(self) -> None:
         self.recorder = Recorder(self._grad)
-        self.wish: Wish | None = None
+        self.settings: AnomalySettings | None = None
         self.backwards = 0
 
     def start(self) -> None:
@@ -85,14 +85,14 @@ class Session:
                 if call is not None:
                     call.marks.take_off()
             self.backwards += 1
-            anomaly = recorder.guarded(self._watch().after_backward, call) if call is not None else None
+            anomaly = recorder.guarded(self._after_backward, call) if call is not None else None
         if call is not None and not call.keeps_graph:
             recorder.guarded(recorder.tape.spend, call.steps)
         self._raise(anomaly)
 
     def _grad(self, results: Any, step: Any) -> None:
         with self.recorder.standing_by():
-            anomaly = self.recorder.guarded(self._watch().after_grad, results, step)
+            anomaly = self.recorder.guarded(self._after_grad, results, step)
         self._raise(anomaly)
 
     def end(self, since: int, backwards: int) -> None:
@@ -101,16 +101,97 @@ class Session:
             warnings.warn(f"detect_anomaly has stopped looking: {self.recorder.fault}", stacklevel=4)
         if self.backwards == backwards:
             with self.recorder.standing_by():
-                anomaly = self.recorder.guarded(self._watch().at_end, since)
+                anomaly = self.recorder.guarded(self._at_end, since)
             self._raise(anomaly)
 
-    def _watch(self) -> Watch:
-        assert self.wish is not None
-        return Watch(self.recorder, self.wish.minded)
+    @property
+    def _kinds(self) -> AnomalyKinds:
+        assert self.settings is not None
+        return self.settings.kinds
 
     def _raise(self, anomaly: Anomaly | None) -> None:
-        if anomaly is not None and self.wish is not None:
-            raise self.wish.error(anomaly)
+        if anomaly is not None and self.settings is not None:
+            raise self.settings.error(anomaly)
+
+    def _after_backward(self, call: BackwardCall) -> Anomaly | None:
+        """One look at the losses and the gradients together, so that a device is waited for only once."""
+        tape = self.recorder.tape
+        gradients = [leaf.grad for leaf in call.leaves if leaf.grad is not None]
+        if all_finite([*call.losses, *gradients, *call.marks.tensors()]):
+            return None
+        losses = self._kinds.among(call.losses)
+        targets = [made for made in map(tape.made, call.losses) if made is not None]
+        before = unscaled(targets)
+        if losses and not before:
+            return self._traced("loss", losses[0], targets, None)
+        bad = self._kinds.among(gradients)
+        wrong = {id(gradient) for gradient, _ in bad}
+        leaves = [leaf for leaf in call.leaves if leaf.grad is not None and id(leaf.grad) in wrong]
+        mark = call.marks.nan() if self._kinds.nan else None
+        if mark is not None and not bad:
+            bad = [(mark, NAN)]  # a mask has kept it from the leaves
+        if not bad:
+            return None
+        slope = Slope(None if before else call.gradients, [tape.made(leaf) or leaf for leaf in call.leaves])
+        found = self._traced("gradient", bad[0], before or targets, slope, leaves)
+        if found is None or found.fact.origin is not None:
+            return found
+        if before:
+            return None  # of a scaled loss too large gradients are to be expected: the loss itself has no bad ones
+        if mark is None:
+            return found
+        fact = dataclasses.replace(found.fact, origin=call.marks.origin(), how="graph")
+        return dataclasses.replace(found, fact=fact)
+
+    def _after_grad(self, results: Sequence[Any], step: Any) -> Anomaly | None:
+        """torch.autograd.grad has given these."""
+        arrived = [(index, each) for index, each in enumerate(results) if each is not None]
+        bad = self._kinds.among([each for _, each in arrived])
+        if not bad:
+            return None
+        index = next(index for index, each in arrived if each is bad[0][0])
+        return self._traced("gradient", bad[0], [Made(step, index)], None)
+
+    def _at_end(self, since: int) -> Anomaly | None:
+        """Without a backward: what was made and never used, or read as a number."""
+        ends = self.recorder.tape.ends(since)
+        made = {id(tensor): each for tensor, each in ends}
+        bad = [(each, made[id(each[0])]) for each in self._kinds.among([tensor for tensor, _ in ends])[:5]]
+        for each, end in itertools.chain(bad, self._surfaced()):
+            found = self._traced("result", each, [end], None)
+            origin = found.fact.origin if found is not None else None
+            if origin is None or origin.phase not in _MADE_HERE:
+                continue
+            if not any(argument.endswith("nan") for argument in origin.arguments):  # else written there as a NaN
+                return found
+        return None
+
+    def _surfaced(self) -> Iterator[tuple[tuple[torch.Tensor, str], Made]]:
+        if self.recorder.surfaced is not None:
+            made, value = self.recorder.surfaced
+            yield from ((bad, made) for bad in self._kinds.among([torch.tensor(value)]))
+
+    def _traced(
+        self,
+        what: str,
+        bad: tuple[torch.Tensor, str],
+        targets: Sequence[Made],
+        slope: Slope | None,
+        leaves: Iterable[torch.Tensor] = (),
+    ) -> Anomaly | None:
+        """None where it turns out to be an Inf that the user has put there."""
+        traced, hindrance = _try(targets, slope)
+        if traced.innocent:
+            return None
+        site = place_of(user_frame(2))
+        # net.fc.weight for those of the modules that lead to the targets; else the variable's name
+        known = _names(TapeReplay(leading_to(made.step for made in targets)))[1]
+        names = tuple(known[id(tensor)] for tensor in leaves if id(tensor) in known)
+        if traced.origin is not None and traced.origin.phase == "weights":
+            names = (traced.origin.given,)
+        how = "step" if traced.origin is not None else ""
+        fact = NonFinite(0, what, word_for(*bad), site, traced.origin, names, how)
+        return Anomaly(fact, traced.lines, hindrance)
 
 
 _current = _Current()
@@ -120,27 +201,26 @@ def current_session() -> Session | None:
     return _current.session
 
 
-def switch(wish: Wish | None) -> Wish | None:
-    """From now on this is minded in this thread, nothing with None; what was minded before comes back."""
+def switch(settings: AnomalySettings | None) -> AnomalySettings | None:
+    """From now on these count in this thread, nothing with None; those from before come back."""
     session = _current.session
-    before = session.wish if session is not None else None
-    if wish is None and session is not None:
+    before = session.settings if session is not None else None
+    if settings is None and session is not None:
         session.stop()
         _current.session = None
-    elif wish is not None:
+    elif settings is not None:
         if session is None:
             _current.session = session = Session()
             session.start()
-        session.wish, session.recorder.stacklevel = wish, wish.stacklevel
+        session.settings, session.recorder.stacklevel = settings, settings.stacklevel
     return before
 
 
-# A piece of training in which no NaN or Inf passes unseen: looked for at backward, traced on the tape.
 _MADE_HERE = ("forward", "loss", "backward", "weights")  # and not given, as NaN paddings are
 
 
 @dataclass(frozen=True)
-class Minded:
+class AnomalyKinds:
     """What counts as an anomaly."""
 
     nan: bool = True
@@ -162,93 +242,6 @@ class Anomaly:
     hindrance: str = ""  # why it could not be traced for certain
 
 
-class Watch:
-    """Looks at what a recorder has recorded."""
-
-    def __init__(self, recorder: Recorder, minded: Minded) -> None:
-        self.recorder = recorder
-        self.minded = minded
-
-    def after_backward(self, call: BackwardCall) -> Anomaly | None:
-        """One look at the losses and the gradients together, so that a device is waited for only once."""
-        gradients = [leaf.grad for leaf in call.leaves if leaf.grad is not None]
-        if all_finite([*call.losses, *gradients, *call.marks.tensors()]):
-            return None
-        losses = self.minded.among(call.losses)
-        targets = [made for made in map(self.recorder.tape.made, call.losses) if made is not None]
-        if losses and not unscaled(targets):
-            return self._traced("loss", losses[0], targets, None)
-        bad = self.minded.among(gradients)
-        wrong = {id(gradient) for gradient, _ in bad}
-        leaves = [leaf for leaf in call.leaves if leaf.grad is not None and id(leaf.grad) in wrong]
-        mark = call.marks.nan() if self.minded.nan else None
-        if mark is not None and not bad:
-            bad = [(mark, NAN)]  # a mask has kept it from the leaves
-        found = self._of_gradients(bad[0], targets, call, leaves) if bad else None
-        if found is None or found.fact.origin is not None or mark is None:
-            return found
-        fact = dataclasses.replace(found.fact, origin=call.marks.origin(), how="graph")
-        return dataclasses.replace(found, fact=fact)
-
-    def _of_gradients(
-        self, bad: tuple[torch.Tensor, str], targets: list[Made], call: BackwardCall, leaves: list[torch.Tensor]
-    ) -> Anomaly | None:
-        """Of a scaled loss too large gradients are to be expected: the loss itself must have bad ones."""
-        before = unscaled(targets)
-        gradients = None if before else call.gradients
-        slope = Slope(gradients, [self.recorder.tape.made(leaf) or leaf for leaf in call.leaves])
-        found = self._traced("gradient", bad, before or targets, slope, leaves)
-        return found if not before or (found is not None and found.fact.origin is not None) else None
-
-    def after_grad(self, results: Sequence[Any], step: Any) -> Anomaly | None:
-        """torch.autograd.grad has given these."""
-        held = [(index, each) for index, each in enumerate(results) if each is not None]
-        bad = self.minded.among([each for _, each in held])
-        if not bad:
-            return None
-        index = next(index for index, each in held if each is bad[0][0])
-        return self._traced("gradient", bad[0], [Made(step, index)], None)
-
-    def at_end(self, since: int) -> Anomaly | None:
-        """Without a backward: what was made and never used, or read as a number."""
-        ends = self.recorder.tape.ends(since)
-        bad = self.minded.among([tensor for tensor, _ in ends])
-        made = {id(tensor): each for tensor, each in ends}
-        for tensor, state in bad[:5]:
-            found = self._traced("result", (tensor, state), [made[id(tensor)]], None)
-            if found is not None and _was_made_here(found):
-                return found
-        return self._of_surfaced()
-
-    def _of_surfaced(self) -> Anomaly | None:
-        if self.recorder.surfaced is None:
-            return None
-        made, value = self.recorder.surfaced
-        bad = self.minded.among([torch.tensor(value)])
-        found = self._traced("result", bad[0], [made], None) if bad else None
-        return found if found is not None and _was_made_here(found) else None
-
-    def _traced(
-        self,
-        what: str,
-        bad: tuple[torch.Tensor, str],
-        targets: Sequence[Made],
-        slope: Slope | None,
-        leaves: Iterable[torch.Tensor] = (),
-    ) -> Anomaly | None:
-        """None where it turns out to be an Inf that the user has put there."""
-        traced, hindrance = _try(targets, slope)
-        if traced.innocent:
-            return None
-        site = place_of(user_frame(2))
-        names = tuple(name_tensors(leaves, targets))
-        if traced.origin is not None and traced.origin.phase == "weights":
-            names = (traced.origin.given,)
-        how = "step" if traced.origin is not None else ""
-        fact = NonFinite(0, what, word_for(*bad), site, traced.origin, names, how)
-        return Anomaly(fact, traced.lines, hindrance)
-
-
 def _try(targets: Sequence[Made], slope: Slope | None) -> tuple[Traced, str]:
     if not targets:
         return Traced(None), "it was computed in a compiled function, or before `detect_anomaly` was on"
@@ -265,15 +258,6 @@ def _try(targets: Sequence[Made], slope: Slope | None) -> tuple[Traced, str]:
     return traced, "" if traced.origin is not None else "it was run again and gave finite numbers"
 
 
-def _was_made_here(found: Anomaly) -> bool:
-    """By an op, and not written there as a NaN."""
-    origin = found.fact.origin
-    if origin is None or origin.phase not in _MADE_HERE:
-        return False
-    return not any(argument.endswith("nan") for argument in origin.arguments)
-
-
-# From results that are not finite back to the op that made them so.
 @dataclass(frozen=True)
 class Slope:
     """A backward to run after the steps."""
@@ -294,7 +278,12 @@ class Traced:
 def trace(targets: Sequence[Made], slope: Slope | None = None) -> Traced:
     """Runs the steps that lead to the targets once more, and maybe a backward from there."""
     again = TapeReplay(leading_to(made.step for made in targets))
-    hunter = _hunter(again)
+    paths, names, variables = _names(again)
+    # what the training learns, wherever it is; the rest are inputs
+    learned = {id(tensor) for module in again.modules for tensor in (*module.parameters(), *module.buffers())}
+    learned |= {id(tensor) for tensor in again.starts() if isinstance(tensor, nn.Parameter)}
+    parameters = {key: name for key, name in names.items() if key in learned}
+    hunter = NonFiniteMode(paths, parameters, again.names(variables))
     with again.prepared():
         again.run(hunter)
         results = [again.result(made.step, made.index) for made in targets]
@@ -313,15 +302,12 @@ def trace(targets: Sequence[Made], slope: Slope | None = None) -> Traced:
     return Traced(found, lines, innocent, again.was_changed)
 
 
-def _hunter(again: TapeReplay) -> NonFiniteMode:
-    paths, names, variables = _names(again)
-    return NonFiniteMode(paths, _of_parameters(again, names), again.names(variables))
-
-
 def _names(again: TapeReplay) -> tuple[dict[int, str], dict[int, str], dict[int, str]]:
     """Of modules, of tensors, and of those tensors that a variable of the user's holds."""
     own = [frame for frame in frames(2) if is_user_file(frame.f_code.co_filename)]
-    variables = _variables(own)
+    variables: dict[int, str] = {}
+    for frame in own:  # the innermost first, whose names count
+        variables = names_in(frame) | variables
     paths: dict[int, str] = {}
     for module in again.modules:
         paths = module_paths(module, name_root(module, own[0] if own else None)) | paths
@@ -329,28 +315,6 @@ def _names(again: TapeReplay) -> tuple[dict[int, str], dict[int, str], dict[int,
     for module in again.modules:
         names |= parameter_names(module, paths)
     return paths, names, variables
-
-
-def name_tensors(tensors: Iterable[torch.Tensor], targets: Sequence[Made]) -> list[str]:
-    """net.fc.weight for those of the modules that lead to the targets; else the variable's name"""
-    again = TapeReplay(leading_to(made.step for made in targets))
-    names = _names(again)[1]
-    return [names[id(tensor)] for tensor in tensors if id(tensor) in names]
-
-
-def _of_parameters(again: TapeReplay, names: dict[int, str]) -> dict[int, str]:
-    """Names of what the training learns, wherever it is held; the rest are inputs."""
-    held = {id(tensor) for module in again.modules for tensor in (*module.parameters(), *module.buffers())}
-    held |= {id(tensor) for tensor in again.starts() if isinstance(tensor, torch.nn.Parameter)}
-    return {key: name for key, name in names.items() if key in held}
-
-
-def _variables(own: Sequence[FrameType]) -> dict[int, str]:
-    """id of a tensor -> the variable that holds it, the innermost frame first"""
-    found: dict[int, str] = {}
-    for frame in own:
-        found = names_in(frame) | found
-    return found
 
 
 def _lines(origin: Origin, steps: Sequence[Step]) -> tuple[Place, ...]:
@@ -390,27 +354,21 @@ class BackwardCall:
         self.gradients = grad_tensors if grad_tensors is not None else grad_variables
         self.keeps_graph = bool(create_graph if retain_graph is None else retain_graph)
         self.steps = [made.step for made in map(tape.made, self.losses) if made is not None]
-        self.leaves = self._leaves(inputs)
-        self.marks = NodeMarks(self.losses)
-
-    def _leaves(self, inputs: Any) -> list[torch.Tensor]:
         if inputs is not None:
-            return [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
-        found, hidden = leaves_of(self.losses)
-        if hidden:
-            modules = (step.function for step in leading_to(self.steps) if isinstance(step.function, nn.Module))
-            found += [parameter for module in modules for parameter in module.parameters()]
-        return list({id(leaf): leaf for leaf in found}.values())
+            self.leaves = [inputs] if isinstance(inputs, torch.Tensor) else list(inputs)
+        else:
+            found, hidden = leaves_of(self.losses)
+            if hidden:
+                modules = (step.function for step in leading_to(self.steps) if isinstance(step.function, nn.Module))
+                found += [parameter for module in modules for parameter in module.parameters()]
+            self.leaves = list({id(leaf): leaf for leaf in found}.values())
+        self.marks = NodeMarks(self.losses)
 
 
 def unscaled(targets: Sequence[Made]) -> list[Made]:
     """The losses before a GradScaler has scaled them; empty where none did."""
-    if not targets or not all(_is_scaling(made) for made in targets):
+    callers = [made.step.frames[:1] for made in targets]
+    if not all(frames and frames[0][0].co_filename.endswith("grad_scaler.py") for frames in callers):
         return []
     operands = [references(made.step.arguments) for made in targets]
     return [each for found in operands for each in found[:1] if isinstance(each, Made)]
-
-
-def _is_scaling(made: Made) -> bool:
-    frames = made.step.frames
-    return bool(frames) and frames[0][0].co_filename.endswith("grad_scaler.py")

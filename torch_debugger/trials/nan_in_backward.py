@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
+import functools
 import inspect
 import re
 from collections.abc import Iterable, Iterator
@@ -54,10 +55,10 @@ class Slopes:
         """After a node has run: `outputs` are the gradients it was given, `inputs` those it made."""
         if self.found is not None or any(state_of(each) != FINITE for each in outputs if each is not None):
             return
-        made = [each for each in inputs if each is not None]
-        bad = [(each, state) for each in made if (state := state_of(each)) != FINITE]
-        if bad:
-            self.found = self._describe(node, *bad[0])
+        for made in (each for each in inputs if each is not None):
+            if (state := state_of(made)) != FINITE:
+                self.found = self._describe(node, made, state)
+                return
 
     def _describe(self, node: Any, made: torch.Tensor, state: str) -> Origin:
         call, word = self._calls[node], word_for(made, state)
@@ -113,17 +114,23 @@ class NodeMarks:
     def __init__(self, losses: Iterable[torch.Tensor]) -> None:
         self._handles: list[Any] = []
         self._marks: list[tuple[Any, torch.Tensor]] = []  # in the order in which they ran
-        for node in {node: None for loss in losses for node in _risky_nodes(loss)}:
-            self._handles.append(node.register_hook(self._marker(node)))
+        starts = [loss.grad_fn for loss in losses if loss.grad_fn is not None]
+        nodes = {node: None for start in starts for node in walk_nodes(start, _NODES)[0]}
+        for node in nodes:
+            if op_name(node) in _RISKY or hasattr(node, "_forward_cls"):
+                self._handles.append(node.register_hook(functools.partial(self._mark, node)))
 
-    def _marker(self, node: Any) -> Any:
-        def mark(made: Any, _: Any) -> None:
-            for gradient in made:
-                if _can_be_reduced(gradient):
-                    with torch.no_grad(), torch._C.DisableTorchFunction():
-                        self._marks.append((node, gradient.detach().abs().amax()))  # a NaN outdoes an inf
-
-        return mark
+    def _mark(self, node: Any, made: Any, _: Any) -> None:
+        for gradient in made:
+            if (
+                isinstance(gradient, torch.Tensor)
+                and gradient.is_floating_point()
+                and gradient.layout is torch.strided
+                and not gradient.is_meta
+                and gradient.numel() > 0
+            ):
+                with torch.no_grad(), torch._C.DisableTorchFunction():
+                    self._marks.append((node, gradient.detach().abs().amax()))  # a NaN outdoes an inf
 
     def take_off(self) -> None:
         for handle in self._handles:
@@ -152,24 +159,6 @@ class NodeMarks:
         return _named_by(at_fault, NAN)
 
 
-def _risky_nodes(loss: torch.Tensor) -> Iterator[Any]:
-    if loss.grad_fn is None:
-        return
-    for node in walk_nodes(loss.grad_fn, _NODES)[0]:
-        if op_name(node) in _RISKY or hasattr(node, "_forward_cls"):
-            yield node
-
-
-def _can_be_reduced(gradient: Any) -> bool:
-    return (
-        isinstance(gradient, torch.Tensor)
-        and gradient.is_floating_point()
-        and gradient.layout is torch.strided
-        and not gradient.is_meta
-        and gradient.numel() > 0
-    )
-
-
 def _named_by(node: Any, word: str) -> Origin:
     """As autograd's own anomaly mode would, and the line where only one line can have made it."""
     origin = origin_of_unseen_node(node, word)
@@ -188,13 +177,11 @@ def _op(node: Any) -> str:
 
 def _lines_with(file: str, op: str) -> Iterator[Place]:
     """Lines that may have made such a node."""
-    tree = tree_of(file)
+    tree, names = tree_of(file), _SPELLED.get(op, (op,))
     for part in nodes_of(tree) if tree is not None else ():
-        if isinstance(part, (ast.Call, ast.BinOp)) and _may_make(part, op):
+        if isinstance(part, ast.BinOp):
+            may_make = isinstance(part.op, _OPERATORS.get(op, ()))
+        else:
+            may_make = isinstance(part, ast.Call) and called_name(part).rstrip("_") in names
+        if may_make and isinstance(part, ast.expr):
             yield place_at(file, part.end_lineno or part.lineno)
-
-
-def _may_make(part: ast.Call | ast.BinOp, op: str) -> bool:
-    if isinstance(part, ast.BinOp):
-        return isinstance(part.op, _OPERATORS.get(op, ()))
-    return called_name(part).rstrip("_") in _SPELLED.get(op, (op,))

@@ -50,30 +50,34 @@ def find_in_model(model: Model, *, slopes: bool, loss: Callable[[Any], Any] | No
     With `loss`, what it makes of the output takes the output's place."""
     if model.call is None:
         return None
+    module = model.module
     arguments, keywords = copied(model.call)
-    hunter = NonFiniteMode(model.paths, parameter_names(model.module, model.paths), _names(arguments, keywords))
-    with leaving_no_trace(model.module), torch.set_grad_enabled(slopes):
+    named = [(f"input {number + 1}" if number else "input", value) for number, value in enumerate(arguments)]
+    inputs = {
+        id(tensor): name
+        for name, value in [*named, *keywords.items()]
+        for tensor in tensors_in(value)
+        if state_of(tensor) != FINITE
+    }
+    hunter = NonFiniteMode(model.paths, parameter_names(module, model.paths), inputs)
+    with leaving_no_trace(module), torch.set_grad_enabled(slopes):
         model.restore_randomness()
         with hunter:
-            output = model.module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
+            output = module._call_impl(*arguments, **keywords)  # type: ignore[no-untyped-call]
             output = output if loss is None else loss(output)
         found = hunter.origin_of(output)
-        if found is None and slopes:
-            _run_backward(hunter, model.module, output, model.output_gradients)
-            found = hunter.slope()
-        return found
-
-
-def _run_backward(hunter: NonFiniteMode, module: nn.Module, output: Any, known: tuple[Any, ...]) -> None:
-    """With the gradients that came to the outputs in the step; where they are not known, with ones."""
-    outputs = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
-    leaves = [parameter for parameter in module.parameters() if parameter.requires_grad]
-    if not outputs or not leaves:
-        return
-    arrived = known if len(known) == len(outputs) else (None,) * len(outputs)
-    pairs = zip(outputs, arrived, strict=True)
-    given = [torch.ones_like(each) if gradient is None else gradient for each, gradient in pairs]
-    hunter.backward_apart(outputs, given, leaves)
+        if found is not None or not slopes:
+            return found
+        outputs = [tensor for tensor in tensors_in(output) if tensor.requires_grad]
+        leaves = [parameter for parameter in module.parameters() if parameter.requires_grad]
+        if outputs and leaves:
+            # with the gradients that came to the outputs in the step; where they are not known, with ones
+            known = model.output_gradients
+            arrived = known if len(known) == len(outputs) else (None,) * len(outputs)
+            pairs = zip(outputs, arrived, strict=True)
+            gradients = [torch.ones_like(each) if gradient is None else gradient for each, gradient in pairs]
+            hunter.backward_apart(outputs, gradients, leaves)
+        return hunter.slope()
 
 
 def parameter_names(module: nn.Module, paths: Mapping[int, str]) -> dict[int, str]:
@@ -85,17 +89,6 @@ def parameter_names(module: nn.Module, paths: Mapping[int, str]) -> dict[int, st
     return found
 
 
-def _names(arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> dict[int, str]:
-    named = [(f"input {number + 1}" if number else "input", value) for number, value in enumerate(arguments)]
-    return {
-        id(tensor): name
-        for name, value in [*named, *keywords.items()]
-        for tensor in tensors_in(value)
-        if state_of(tensor) != FINITE
-    }
-
-
-# A mode that sees every torch function of a piece of code, forward and backward.
 _IN_BACKWARD = -1  # the id of no graph task
 
 
@@ -139,6 +132,8 @@ class NonFiniteMode(TorchFunctionMode):
         create_graph: bool = False,
         grad_variables: Any = None,
         inputs: Any = None,
+        *,
+        accumulate_grad: bool = True,
     ) -> None:
         """torch.autograd.backward, which torch would run with this mode switched off: watched also inside."""
         losses = _several(tensors)
@@ -146,27 +141,26 @@ class NonFiniteMode(TorchFunctionMode):
             losses, _several(grad_tensors) or (None,) * len(losses), is_grads_batched=False
         )
         keep = create_graph if retain_graph is None else retain_graph
-        self._run_backward(losses, gradients, keep, create_graph, _several(inputs), accumulate_grad=True)
+        with self, torch.autograd.set_detect_anomaly(False):  # the script's would end it at the first NaN
+            torch.autograd.Variable._execution_engine.run_backward(
+                losses,
+                gradients,
+                keep,
+                create_graph,
+                _several(inputs),
+                allow_unreachable=True,
+                accumulate_grad=accumulate_grad,
+            )
 
     def backward_apart(self, tensors: Any, grad_tensors: Any, inputs: Any) -> None:
         """The same towards these inputs, and no `.grad` is touched."""
-        losses = _several(tensors)
-        gradients = torch.autograd._make_grads(
-            losses, _several(grad_tensors) or (None,) * len(losses), is_grads_batched=False
-        )
-        self._run_backward(losses, gradients, False, False, _several(inputs), accumulate_grad=False)
-
-    def _run_backward(self, *arguments: Any, accumulate_grad: bool) -> None:
-        with self, torch.autograd.set_detect_anomaly(False):  # the script's would end it at the first NaN
-            torch.autograd.Variable._execution_engine.run_backward(
-                *arguments, allow_unreachable=True, accumulate_grad=accumulate_grad
-            )
+        self.backward(tensors, grad_tensors, inputs=inputs, accumulate_grad=False)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         keywords = kwargs or {}
         if func is torch.Tensor.backward:
             with self:  # back to whoever stands in for it
-                return torch.autograd.backward(*_as_function(*args, **keywords))
+                return _call_autograd(*args, **keywords)
         if getattr(func, "__module__", "") == "torch.autograd" and func.__name__ == "backward":
             return self.backward(*args, **keywords)
         call = Call(func, args, keywords)
@@ -201,12 +195,12 @@ def _several(value: Any) -> tuple[Any, ...]:
     return (value,) if isinstance(value, torch.Tensor) else tuple(value)
 
 
-def _as_function(
+def _call_autograd(
     loss: torch.Tensor,
     gradient: Any = None,
     retain_graph: bool | None = None,
     create_graph: bool = False,
     inputs: Any = None,
-) -> tuple[Any, ...]:
-    """The arguments of Tensor.backward as those of torch.autograd.backward."""
-    return loss, gradient, retain_graph, create_graph, None, inputs
+) -> None:
+    """torch.autograd.backward with the arguments of Tensor.backward."""
+    torch.autograd.backward(loss, gradient, retain_graph, create_graph, None, inputs)

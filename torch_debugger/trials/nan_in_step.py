@@ -58,14 +58,14 @@ class Found:
     how: str  # step | model
 
 
-def find_in_step(scene: NonFiniteStep) -> Found | None:
+def find_in_step(step: NonFiniteStep) -> Found | None:
     """An op, if one of the attempts meets it; else the tensor with which it came in."""
     deadline = time.monotonic() + _ALL_TOGETHER_S
     given: Found | None = None
-    for attempt in _attempts(scene):
+    for attempt in _attempts(step):
         if time.monotonic() > deadline:
             break
-        origin = _in_fork(scene, attempt.run)
+        origin = _in_fork(step, attempt.run)
         if origin is not None and origin.phase != "input":
             return Found(origin, attempt.how)
         if origin is not None and given is None and attempt.knows_inputs:
@@ -79,26 +79,23 @@ class _Attempt(NamedTuple):
     knows_inputs: bool = True  # what comes in not finite was not made in the step itself
 
 
-def _attempts(scene: NonFiniteStep) -> Iterator[_Attempt]:
+def _attempts(step: NonFiniteStep) -> Iterator[_Attempt]:
     """Of the user's lines, then of the models alone. A line begun with may have lost what it began with."""
-    for lines in training_lines(scene.moments):
+    once_more = functools.partial(StepReplay, step.models, batch=step.batch, loss=step.loss, raised=step.raised)
+    for lines in training_lines(step.moments):
         with_model = lines.first_model_call() is not None
         for number, begin in enumerate(lines.beginnings()):
             run = lines.function(begin)
-            if run is not None:
-                for once in _ways(scene, begin):
-                    yield _Attempt("step", functools.partial(once.run, run), with_model and number < 2)
-    for model in scene.models:
-        yield _Attempt("model", functools.partial(find_in_model, model, slopes=scene.slopes))
-
-
-def _ways(scene: NonFiniteStep, begin: int) -> Iterator[StepReplay]:
-    once_more = functools.partial(StepReplay, scene.models, batch=scene.batch, loss=scene.loss, raised=scene.raised)
-    if begin == 0 and scene.rng_state is not None:
-        yield once_more(rng_state=scene.rng_state)
-    yield once_more()
-    if begin == 0:
-        yield once_more(again=True)
+            if run is None:
+                continue
+            if begin == 0 and step.rng_state is not None:
+                replay = once_more(rng_state=step.rng_state)
+                yield _Attempt("step", functools.partial(replay.run, run), with_model and number < 2)
+            for again in (False, True) if begin == 0 else (False,):
+                replay = once_more(again=again)
+                yield _Attempt("step", functools.partial(replay.run, run), with_model and number < 2)
+    for model in step.models:
+        yield _Attempt("model", functools.partial(find_in_model, model, slopes=step.slopes))
 
 
 def training_lines(moments: Sequence[Moment]) -> Iterator[Lines]:
@@ -110,12 +107,12 @@ def training_lines(moments: Sequence[Moment]) -> Iterator[Lines]:
             return
 
 
-def _in_fork(scene: NonFiniteStep, attempt: Callable[[], Origin | None]) -> Origin | None:
+def _in_fork(step: NonFiniteStep, attempt: Callable[[], Origin | None]) -> Origin | None:
     def task() -> str:
         torch.compiler.set_stance("force_eager")
         origin = attempt()
-        if origin is not None and origin.phase == "input" and scene.dataset is not None:
-            origin = dataclasses.replace(origin, samples=find_bad_samples(scene.dataset))
+        if origin is not None and origin.phase == "input" and step.dataset is not None:
+            origin = dataclasses.replace(origin, samples=find_bad_samples(step.dataset))
         return "null" if origin is None else json.dumps(dataclasses.asdict(origin))
 
     forked = ForkedTask(task, _TIME_LIMIT_S, urgent=True)
@@ -147,7 +144,6 @@ def can_fork(models: Sequence[Model]) -> bool:
     return all(parameter.device.type == "cpu" for model in models for parameter in model.module.parameters())
 
 
-# The user's lines of a step run once more under the hunter, up to what goes wrong in them.
 class _Reached(BaseException):
     """The lines have come to the point; no `except Exception` of the user's may catch it."""
 
@@ -267,7 +263,6 @@ class StepReplay:
         return model.module.register_forward_pre_hook(before, with_kwargs=True, prepend=True)
 
 
-# Which samples of a dataset hold a NaN or Inf.
 _SAMPLES_TIME_LIMIT_S = 2.0
 _MOST = 10
 
@@ -276,14 +271,12 @@ def find_bad_samples(dataset: Any) -> tuple[int, ...]:
     """The first ten, looked for from the beginning for two seconds; in a fork: it runs the user's code."""
     found: list[int] = []
     deadline = time.monotonic() + _SAMPLES_TIME_LIMIT_S
-    try:
+    with contextlib.suppress(Exception):  # the user's own __len__ and __getitem__ may raise anything
         for index in range(len(dataset)):
             if time.monotonic() > deadline or len(found) == _MOST:
                 break
             if _is_bad(dataset[index]):
                 found.append(index)
-    except Exception:  # the user's own __len__ and __getitem__ may raise anything
-        return tuple(found)
     return tuple(found)
 
 

@@ -74,9 +74,12 @@ class Trail:
 
     def made_by(self, call: Call, made: torch.Tensor, state: str) -> Origin:
         operands = call.describe(self.parameters)
-        if made.is_floating_point():
-            operands = tuple(_narrowed(operand, made.dtype) for operand in operands)
-        inner = call.inside()
+        if made.is_floating_point():  # autocast computes in the dtype that comes out, whatever went in
+            limit, dtype = torch.finfo(made.dtype).max, str(made.dtype).removeprefix("torch.")
+            operands = tuple(
+                dataclasses.replace(each, dtype=dtype, limit=limit) if each.limit > limit else each for each in operands
+            )
+        inner = call.op_inside()
         return Origin(
             phase="forward" if call.site.module else "loss",
             module=call.site.module,
@@ -121,14 +124,6 @@ def _passed_on(source: Source, call: Call, state: str) -> Source:
     return Source(dataclasses.replace(origin, into_nan=call.name, into_nan_place=call.site.place))
 
 
-def _narrowed(operand: Operand, dtype: torch.dtype) -> Operand:
-    """autocast computes in the dtype that comes out, whatever went in."""
-    limit = torch.finfo(dtype).max
-    if operand.limit <= limit:
-        return operand
-    return dataclasses.replace(operand, dtype=str(dtype).removeprefix("torch."), limit=limit)
-
-
 def _is_mask(tensor: torch.Tensor) -> bool:
     """Nothing but Inf and one other number, as masks and first best values are."""
     with torch._C.DisableTorchFunction():
@@ -144,7 +139,6 @@ def bad_rows(tensor: torch.Tensor) -> tuple[int, ...]:
         return tuple(wrong.nonzero().flatten()[:_ROWS].tolist())
 
 
-# One call of a torch function, held while it runs: what went in, and who called it.
 _SPELLINGS = {
     "truediv": "div", "true_divide": "div", "divide": "div", "multiply": "mul", "subtract": "sub",
     "matmul": "matmul", "absolute": "abs", "arccos": "acos", "arcsin": "asin", "arctan2": "atan2",
@@ -167,7 +161,7 @@ class Call:
         self.arguments, self.keywords = arguments, keywords
         self._writes = writes
         self.nodes = [tensor.grad_fn for tensor in self.given if tensor.grad_fn is not None]  # before it ran
-        self._versions = [_version(tensor) for tensor in self.given]
+        self._versions = [version_of(tensor) for tensor in self.given]
         self.site = Site(Place(), None, None)
         self._names: dict[int, str] = {}
 
@@ -190,7 +184,7 @@ class Call:
         made = list(tensors_in(result))
         seen = {id(tensor) for tensor in made}
         pairs = zip(self.given, self._versions, strict=True)
-        return made + [each for each, version in pairs if _version(each) != version and id(each) not in seen]
+        return made + [each for each, version in pairs if version_of(each) != version and id(each) not in seen]
 
     def describe(self, parameters: Mapping[int, str]) -> tuple[Operand, ...]:
         return tuple(
@@ -199,11 +193,27 @@ class Call:
         )
 
     def describe_arguments(self) -> tuple[str, ...]:
-        return describe_arguments(self.arguments, self.keywords)
+        """The plain numbers and words among the arguments: 0.5, dim=1"""
+        named = [("", value) for value in self.arguments]
+        named += [(f"{name}=", value) for name, value in self.keywords.items()]
+        words = [
+            f"{name}{value:.6g}" if isinstance(value, float) else f"{name}{repr(value)[:40]}"
+            for name, value in named
+            if isinstance(value, _PLAIN)
+        ]
+        return tuple(words[:_MOST])
 
-    def inside(self) -> str:
-        """The op of torch's own inside it which made the bad value; empty where it cannot be run once more."""
-        return "" if self._writes else find_inside(self.function, self.arguments, self.keywords)
+    def op_inside(self) -> str:
+        """Of a function of torch's that is made of several ops, the one which made the bad value: it is called once
+        more, on the same operands and without a graph. Empty where that cannot be, or where nothing is found."""
+        name = str(getattr(self.function, "__name__", ""))
+        # a derivative frees its graph
+        if self._writes or name == "grad" or any(word in name for word in _DRAWING):
+            return ""
+        watching = _Inside()
+        with torch.no_grad(), watching:
+            self.function(*self.arguments, **self.keywords)
+        return watching.found
 
 
 def _spelling(function: Any, keywords: Mapping[str, Any]) -> tuple[str, bool]:
@@ -211,33 +221,24 @@ def _spelling(function: Any, keywords: Mapping[str, Any]) -> tuple[str, bool]:
     name = str(getattr(function, "__name__", function))
     if name.startswith("__") and name.endswith("__"):
         bare = name.strip("_")
-        return _SPELLINGS.get(bare, bare if bare != "setitem" else name), name in _WRITERS
+        return _SPELLINGS.get(bare, bare if bare != "setitem" else name), name in WRITERS
     bare = name.rstrip("_")
     return _SPELLINGS.get(bare, bare), name.endswith("_") or keywords.get("out") is not None
 
 
-_WRITERS = frozenset(
+WRITERS = frozenset(
     f"__{name}__" for name in ("iadd", "isub", "imul", "itruediv", "ipow", "setitem", "ifloordiv", "imod")
 )
 
 
-def _version(tensor: torch.Tensor) -> int:
-    return -1 if tensor.is_inference() else tensor._version
+def version_of(tensor: torch.Tensor) -> int:
+    try:
+        return tensor._version
+    except RuntimeError:  # made in inference mode
+        return -1
 
 
-# A function of torch's that is made of several ops: which of them made the bad value?
 _DRAWING = ("dropout", "rand", "bernoulli", "multinomial", "normal")
-
-
-def find_inside(function: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> str:
-    """Calls it once more, on the same operands and without a graph; empty if nothing is found that way."""
-    name = str(getattr(function, "__name__", ""))
-    if name == "grad" or any(word in name for word in _DRAWING):  # a derivative frees its graph
-        return ""
-    watching = _Inside()
-    with torch.no_grad(), watching:
-        function(*arguments, **keywords)
-    return watching.found
 
 
 class _Inside(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -255,22 +256,9 @@ class _Inside(TorchDispatchMode):  # type: ignore[no-untyped-call]
         return result
 
 
-# What an op was given besides tensors, in a few words.
 _PLAIN = (int, float, str)
 
 
-def describe_arguments(arguments: Sequence[Any], keywords: Mapping[str, Any]) -> tuple[str, ...]:
-    """The plain numbers and words among the arguments: 0.5, dim=1"""
-    plain = [_word(value) for value in arguments if isinstance(value, _PLAIN)]
-    named = [f"{name}={_word(value)}" for name, value in keywords.items() if isinstance(value, _PLAIN)]
-    return tuple((plain + named)[:_MOST])
-
-
-def _word(value: Any) -> str:
-    return f"{value:.6g}" if isinstance(value, float) else repr(value)[:40]
-
-
-# Whose line and whose module an op belongs to, and what the line calls its operands.
 class Site(NamedTuple):
     place: Place
     module: str | None
@@ -305,16 +293,11 @@ def names_in(frame: FrameType | None) -> dict[int, str]:
         if isinstance(value, torch.Tensor):
             found.setdefault(id(value), name)
         elif isinstance(value, nn.Module):
-            found |= {key: held for key, held in _own_tensors(name, value).items() if key not in found}
+            own: dict[str, Any] = {**vars(value), **value._parameters, **value._buffers}
+            found = {id(each): f"{name}.{key}" for key, each in own.items() if isinstance(each, torch.Tensor)} | found
     return found
 
 
-def _own_tensors(name: str, module: nn.Module) -> dict[int, str]:
-    held: dict[str, Any] = {**vars(module), **module._parameters, **module._buffers}
-    return {id(value): f"{name}.{key}" for key, value in held.items() if isinstance(value, torch.Tensor)}
-
-
-# Is a tensor finite, and if not, what is in it?
 FINITE, INF, NAN = "finite", "inf", "nan"
 
 
@@ -355,7 +338,6 @@ def _real(tensor: torch.Tensor) -> Any:
     return torch.view_as_real(tensor.resolve_conj()) if tensor.is_complex() else tensor
 
 
-# The leaves of a graph, whose gradients a backward makes; and whether something is finite, in one look.
 def leaves_of(tensors: Iterable[Any]) -> tuple[list[torch.Tensor], bool]:
     """The variables that gradients are added to; and whether a part of the graph is hidden until backward."""
     held = [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]

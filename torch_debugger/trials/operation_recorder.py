@@ -22,15 +22,13 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.source.files import is_user_file
-from torch_debugger.trials.operation_tape import Frames, Made, Setting, Step, Tape, version_of
+from torch_debugger.trials.nan_operations import WRITERS, version_of
+from torch_debugger.trials.operation_tape import Frames, Made, Setting, Step, Tape
 
 _FRAMES = 40  # looked at for the user's own
 _DRAWING = frozenset({"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
                       "normal", "multinomial", "bernoulli", "poisson"})  # fmt: skip
 _VIEWS = frozenset({"T", "mT", "H", "mH", "real", "imag"})  # attributes that compute something
-_WRITERS = frozenset(
-    f"__{name}__" for name in ("iadd", "isub", "imul", "itruediv", "ipow", "setitem", "ifloordiv", "imod")
-)
 _READING, _COMPUTING, _WRITING, _MARKING, _DIFFERENTIATING = range(5)
 T = TypeVar("T")
 
@@ -169,14 +167,11 @@ def setting_now(drawn: bool = False, training: bool | None = None) -> Setting:
     if torch._C._is_any_autocast_enabled():
         kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
         autocast = tuple((kind, torch.get_autocast_dtype(kind)) for kind in kinds)
-    return Setting(torch.is_grad_enabled(), autocast, _random_states() if drawn else (), training)
-
-
-def _random_states() -> tuple[tuple[torch.Generator, torch.Tensor], ...]:
-    generators = [torch.default_generator]
-    if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
+    generators = [torch.default_generator] if drawn else []
+    if drawn and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         generators.append(torch.cuda.default_generators[torch.cuda.current_device()])
-    return tuple((generator, generator.get_state()) for generator in generators)
+    states = tuple((generator, generator.get_state()) for generator in generators)
+    return Setting(torch.is_grad_enabled(), autocast, states, training)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -193,7 +188,7 @@ def _kind(func: Any) -> int:
         return _READING
     if name == "grad" and func.__module__ == "torch.autograd":
         return _DIFFERENTIATING
-    if name in _WRITERS or (name.endswith("_") and not name.endswith("__")):
+    if name in WRITERS or (name.endswith("_") and not name.endswith("__")):
         return _WRITING
     return _COMPUTING
 

@@ -20,6 +20,7 @@ from torch.utils.checkpoint import CheckpointFunction
 from torch_debugger.model.nested_tensors import exchanged, tensors_in
 from torch_debugger.model.reruns import leaving_no_trace, randomness_kept
 from torch_debugger.trials.nan_in_forward import NonFiniteMode
+from torch_debugger.trials.nan_operations import version_of
 
 _MOST_BYTES = 512 * 2**20  # of tensors from elsewhere; beyond that all is forgotten, as in a long evaluation
 _MOST_STEPS = 2**16
@@ -57,10 +58,6 @@ class Step:
         self.sources: list[Step] = []  # earlier ones whose results are among the arguments
         self.written: list[Step] = []  # later ones that wrote into its results
         self.consumed = False
-
-    @property
-    def is_detaching(self) -> bool:
-        return getattr(self.function, "__name__", "") == "detach"
 
 
 class Reference:
@@ -174,13 +171,6 @@ class Tape:
         self._held_bytes = 0
 
 
-def version_of(tensor: torch.Tensor) -> int:
-    try:
-        return tensor._version
-    except RuntimeError:  # made in inference mode
-        return -1
-
-
 def references(value: Any) -> list[Reference]:
     found: list[Reference] = []
     exchanged(value, found.append, Reference)
@@ -193,7 +183,8 @@ def leading_to(steps: Iterable[Step], *, through_detach: bool = True) -> list[St
     last, waiting = max(wanted, default=0), list(wanted.values())
     while waiting:
         step = waiting.pop()
-        if not through_detach and (step.is_detaching or not step.setting.gradients):
+        detaching = getattr(step.function, "__name__", "") == "detach"
+        if not through_detach and (detaching or not step.setting.gradients):
             continue
         for earlier in (*step.sources, *step.written):
             if earlier.number not in wanted and earlier.number <= last:
@@ -202,7 +193,6 @@ def leading_to(steps: Iterable[Step], *, through_detach: bool = True) -> list[St
     return [wanted[number] for number in sorted(wanted)]
 
 
-# The steps of a tape run once more under a hunter, where they left off and without a trace.
 _DEVICES = ("cpu", "cuda")
 
 
@@ -215,15 +205,17 @@ class TapeReplay:
 
     def __init__(self, steps: Sequence[Step]) -> None:
         self.steps = steps
-        self.modules = list({id(each): each for each in self._called_modules()}.values())
+        called = (step.function for step in steps if isinstance(step.function, nn.Module))
+        self.modules = list({id(each): each for each in called}.values())
         held = [references((step.arguments, step.keywords)) for step in steps]
         self._given = [each for found in held for each in found if isinstance(each, Given)]
         self.was_changed = any(version_of(each.tensor) != each.version for each in self._given)
-        self._twins = {id(each.tensor): _twin(each.tensor) for each in self._given}
+        self._twins: dict[int, torch.Tensor] = {}
+        for tensor in (each.tensor for each in self._given):
+            # A leaf that gradients flow to is itself; of anything else a copy, for it may be written into.
+            copied = None if tensor.requires_grad and tensor.is_leaf else tensor.detach().clone()
+            self._twins[id(tensor)] = tensor if copied is None else copied.requires_grad_(tensor.requires_grad)
         self._results: dict[int, list[torch.Tensor]] = {}
-
-    def _called_modules(self) -> Iterator[nn.Module]:
-        return (step.function for step in self.steps if isinstance(step.function, nn.Module))
 
     def names(self, known: Mapping[int, str]) -> dict[int, str]:
         """The names of the tensors from elsewhere, for what stands in their place here."""
@@ -251,7 +243,8 @@ class TapeReplay:
         """For the time in which the steps, and a backward through them, run again."""
         with contextlib.ExitStack() as stack:
             stack.enter_context(randomness_kept())
-            stack.enter_context(_eager())
+            if "torch._dynamo" in sys.modules:  # compiled models run op by op
+                stack.enter_context(torch.compiler.set_stance("force_eager"))
             stack.enter_context(_without_reentrant_checkpoints())
             for module in self.modules:
                 stack.enter_context(leaving_no_trace(module))
@@ -263,7 +256,7 @@ class TapeReplay:
                 raise LostError
             arguments = exchanged(step.arguments, self._tensor, Reference)
             keywords = exchanged(step.keywords, self._tensor, Reference)
-            with _setting(step.setting), _as_it_was(step), hunter:
+            with _as_then(step), hunter:
                 result = _call_at(step, lambda step=step, a=arguments, k=keywords: step.function(*a, **k))  # type: ignore[misc]
             self._results[step.number] = list(tensors_in(result))
 
@@ -274,27 +267,9 @@ class TapeReplay:
 
 
 @contextlib.contextmanager
-def _as_it_was(step: Step) -> Iterator[None]:
-    """A module in the mode it was in, with the buffers as they are now for each of its calls."""
-    module = step.function
-    if not isinstance(module, nn.Module):
-        yield
-        return
-    with leaving_no_trace(module):
-        if module.training != step.setting.training:
-            module.train(bool(step.setting.training))
-        yield
-
-
-def _twin(tensor: torch.Tensor) -> torch.Tensor:
-    """A leaf that gradients flow to is itself; of anything else a copy, for it may be written into."""
-    if tensor.requires_grad and tensor.is_leaf:
-        return tensor
-    return tensor.detach().clone().requires_grad_(tensor.requires_grad)
-
-
-@contextlib.contextmanager
-def _setting(setting: Setting) -> Iterator[None]:
+def _as_then(step: Step) -> Iterator[None]:
+    """With what was switched on when the step was made; a module with its buffers as they are now for each call."""
+    setting, module = step.setting, step.function
     wanted = dict(setting.autocast)
     with contextlib.ExitStack() as stack:
         for kind in _DEVICES:
@@ -304,16 +279,10 @@ def _setting(setting: Setting) -> Iterator[None]:
         stack.enter_context(torch.set_grad_enabled(setting.gradients))
         for generator, state in setting.random_states:
             generator.set_state(state)
-        yield
-
-
-@contextlib.contextmanager
-def _eager() -> Iterator[None]:
-    """Compiled models run op by op."""
-    if "torch._dynamo" not in sys.modules:
-        yield
-        return
-    with torch.compiler.set_stance("force_eager"):
+        if isinstance(module, nn.Module):
+            stack.enter_context(leaving_no_trace(module))
+            if module.training != setting.training:
+                module.train(bool(setting.training))
         yield
 
 

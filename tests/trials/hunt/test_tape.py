@@ -12,14 +12,14 @@ from torch import nn
 from torch.optim import optimizer as optimizers
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
-from torch_debugger.trials.anomaly_detection import Minded, Wish, current_session, switch, trace
+from torch_debugger.trials.anomaly_detection import AnomalyKinds, AnomalySettings, current_session, switch, trace
 from torch_debugger.trials.operation_recorder import Recorder
 from torch_debugger.trials.operation_tape import Tape, leading_to
 
 
 @pytest.fixture
 def recorder() -> Iterator[Recorder]:
-    switch(Wish(Minded(), 4, lambda anomaly: RuntimeError(anomaly)))
+    switch(AnomalySettings(AnomalyKinds(), 4, lambda anomaly: RuntimeError(anomaly)))
     session = current_session()
     assert session is not None
     yield session.recorder
@@ -117,7 +117,7 @@ def test_torchs_own_functions_are_put_back() -> None:
         return [vars(owner)[name] for owner, name in owners]
 
     before, hooks = held(), len(optimizers._global_optimizer_pre_hooks)
-    switch(Wish(Minded(), 4, lambda anomaly: RuntimeError(anomaly)))
+    switch(AnomalySettings(AnomalyKinds(), 4, lambda anomaly: RuntimeError(anomaly)))
     assert all(one is not other for one, other in zip(before, held(), strict=True))
     switch(None)
     assert all(one is other for one, other in zip(before, held(), strict=True))
@@ -135,7 +135,7 @@ def test_devices_come_and_go_in_any_order(recorder: Recorder) -> None:
     assert not torch.zeros(1).is_meta
     with torch.device("meta"):
         switch(None)
-        switch(Wish(Minded(), 4, lambda anomaly: RuntimeError(anomaly)))
+        switch(AnomalySettings(AnomalyKinds(), 4, lambda anomaly: RuntimeError(anomaly)))
         nn.Linear(2, 2)(torch.zeros(1, 2))
     assert not torch.zeros(1).is_meta
     assert torch._C._len_torch_function_stack() == 1
