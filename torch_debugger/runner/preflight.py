@@ -29,7 +29,7 @@ from torch_debugger.system.errors import DebuggerError, UsageError
 from torch_debugger.system.program import caller
 from torch_debugger.trials.preflight import Trial, Trials, describe_case
 from torch_debugger.trials.preflight_case import case_of
-from torch_debugger.trials.step_rehearsal import FailedError, StepRehearser, Wish
+from torch_debugger.trials.step_rehearsal import FailedError, RehearsalSettings, StepRehearser
 from torch_debugger.trials.step_to_rehearse import LossFunction, step_of
 
 
@@ -150,9 +150,9 @@ def rehearse(
     inner = inner_model(model)
     step, call = step_of(name_root(model, caller()), inner, inputs, loss, targets, _made(optimizer, inner))
     step = dataclasses.replace(step, accumulate=_count("accumulate", accumulate), training=training)
-    wish = Wish(_memory(gpu_memory), _count("batch", batch) if batch is not None else 0, dtype or "")
+    wanted = RehearsalSettings(_memory(gpu_memory), _count("batch", batch) if batch is not None else 0, dtype or "")
     try:
-        found = StepRehearser(step, call, wish).rehearsed()
+        found = StepRehearser(step, call, wanted).rehearsed()
     except FailedError as error:
         raise DebuggerError(f"the step cannot be rehearsed: {error}") from None
     fields = {field.name: getattr(found, field.name) for field in dataclasses.fields(found)}

@@ -88,27 +88,21 @@ class Preflights:
         self.leave()
 
     def _try(self, scene: FirstBackward, frame: FrameType | None) -> None:
-        from torch_debugger.trials.first_step import case_of_scene
+        from torch_debugger.trials.first_step import case_at_backward
         from torch_debugger.trials.nan_in_step import can_fork
-        from torch_debugger.trials.preflight import (
-            Trials,
-            describe_case,
-            text_apart,
-            text_here,
-            trial_apart,
-            trial_here,
-        )
+        from torch_debugger.trials.preflight import Trials, describe_case, text_apart, trial_apart
         from torch_debugger.trials.preflight_case import NotPossibleError
 
         forks = can_fork(list(scene.models.values()))
         try:
-            case, way = case_of_scene(scene, text_apart if forks else text_here)
+            case, way = case_at_backward(scene, text_apart if forks else lambda task: task())
         except NotPossibleError as reason:
             self.watch.notice(str(reason))
             return
         site = place_of(frame)
         self.watch.emit(describe_case(case, scene.loss, assignment_before(site, loss_name(site)) or site))
-        results = Trials(case, self.tell).results(trial_apart if forks else trial_here)
+        # without forks in the training's own process, which ends after the trials
+        results = Trials(case, self.tell).results(trial_apart if forks else lambda name, trial: trial())
         for done, result in enumerate(results, 1):
             self.watch.emit(result)
             self.tell_done(done)
@@ -170,19 +164,19 @@ class StepRehearsals:
     def _rehearse(self) -> None:
         from torch_debugger.trials.nan_in_step import can_fork
         from torch_debugger.trials.preflight_case import NotPossibleError
-        from torch_debugger.trials.step_rehearsal import FailedError, Wish
+        from torch_debugger.trials.step_rehearsal import FailedError, RehearsalSettings
         from torch_debugger.trials.step_rehearsal import StepRehearser as Conduct
-        from torch_debugger.trials.step_to_rehearse import step_of_scene
+        from torch_debugger.trials.step_to_rehearse import step_at_backward
 
         assert self._scene is not None
         if not can_fork(list(self._scene.models.values())):
             self.watch.notice("The model is on a GPU already: run the script without one (CUDA_VISIBLE_DEVICES=).")
             return
         settings = self.settings
-        wish = Wish(settings.rehearsed_gpu, settings.rehearsed_batch, settings.rehearsed_dtype)
+        wanted = RehearsalSettings(settings.rehearsed_gpu, settings.rehearsed_batch, settings.rehearsed_dtype)
         try:
-            step, case = step_of_scene(self._scene, self._accumulated())
-            found = Conduct(step, case.call, wish, self.tell_done).rehearsed()
+            step, case = step_at_backward(self._scene, self._accumulated())
+            found = Conduct(step, case.call, wanted, self.tell_done).rehearsed()
             others = tuple(name for name in self._scene.models if name not in step.models)
             self.watch.emit(dataclasses.replace(found, others=others))
         except FailedError as error:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import dataclasses
 import functools
 import itertools
 import json
@@ -69,93 +68,75 @@ class Way:
         return self.lines.function(self.begin, bare=self.bare)
 
 
-def case_of_scene(scene: FirstBackward, apart: Apart) -> tuple[Case, Way | OwnLoss | None]:
+def case_at_backward(state: FirstBackward, apart: Apart) -> tuple[Case, Way | OwnLoss | None]:
     """With the first way that gives the step's own loss; without one, a case that has no loss."""
-    ways: Iterable[Way | OwnLoss] = itertools.chain(_ways(scene), own_losses(scene.models, scene.batch))
+    ways: Iterable[Way | OwnLoss] = itertools.chain(_ways(state), own_losses(state.models, state.batch))
     for way in ways:
-        text = apart(functools.partial(_attempt, scene, way))
+        text = apart(functools.partial(_attempt, state, way))
         found = json.loads(text) if text else {}
-        if found and math.isclose(found["loss"], scene.loss, rel_tol=_SAME, abs_tol=1e-9):
-            return _case(scene, way, found), way
-    return _case_without_loss(scene), None
+        if found and math.isclose(found["loss"], state.loss, rel_tol=_SAME, abs_tol=1e-9):
+            return _case(state, way, found), way
+    return _case_without_loss(state), None
 
 
-def _ways(scene: FirstBackward) -> Iterator[Way]:
-    for lines in training_lines(scene.moments):
+def _ways(state: FirstBackward) -> Iterator[Way]:
+    for lines in training_lines(state.moments):
         first = lines.first_model_call()
         if first is not None:
             for begin in dict.fromkeys((first, 0)):
                 yield from (Way(lines, begin, bare, given) for bare in (True, False) for given in (False, True))
 
 
-def _attempt(scene: FirstBackward, way: Way | OwnLoss) -> str:
+def _attempt(state: FirstBackward, way: Way | OwnLoss) -> str:
     """The loss by these lines, the models called for it and the parameters it reaches; else nothing."""
-    for model in reversed([*scene.models.values()]):  # the first one met has the last word
+    for model in reversed([*state.models.values()]):  # the first one met has the last word
         model.restore_randomness(first=True)
-    call = next((model.call for model in scene.models.values() if model.call), None) if way.given else None
-    with contextlib.suppress(Exception), _no_traces(scene):  # the user's lines may raise anything
-        every = [model.module for model in scene.models.values()]
-        return _told(scene, _lines(scene, way, every).run(call))
+    call = next((model.call for model in state.models.values() if model.call), None) if way.given else None
+    with contextlib.suppress(Exception), contextlib.ExitStack() as traces:  # the user's lines may raise anything
+        for model in state.models.values():
+            traces.enter_context(leaving_no_trace(model.module))
+        passage = _lines(state, way, [model.module for model in state.models.values()]).run(call)
+        loss = passage.loss
+        if loss is None or not loss.requires_grad or loss.numel() != 1:
+            return "{}"
+        names = {id(model.module): name for name, model in state.models.items()}
+        reached = {id(each) for each in leaves_of([loss])[0]}  # in a fork, objects have the ids of its parent
+        calls = list(zip(passage.called, passage.outputs, strict=True))
+        own = [call for call in calls if any(id(each) in reached for each in call[0].parameters())] or calls
+        chained = bool(own)
+        if len(own) > 1:  # whether what the last model gives is made of what the first one gave
+            first = {id(each) for each in own[0][0].parameters()}
+            chained = any(id(each) in first for each in leaves_of(tensors_in(own[-1][1]))[0])
+        called = [names[id(module)] for module, _ in own]
+        return json.dumps({"loss": loss.item(), "reached": list(reached), "chained": chained, "called": called})
     return "{}"
 
 
-def _told(scene: FirstBackward, passage: Passage) -> str:
-    loss = passage.loss
-    if loss is None or not loss.requires_grad or loss.numel() != 1:
-        return "{}"
-    names = {id(model.module): name for name, model in scene.models.items()}
-    reached = {id(each) for each in leaves_of([loss])[0]}  # in a fork, objects have the ids of its parent
-    calls = list(zip(passage.called, passage.outputs, strict=True))
-    own = [call for call in calls if any(id(each) in reached for each in call[0].parameters())] or calls
-    found = {"loss": loss.item(), "reached": list(reached), "chained": _is_chain(own)}
-    return json.dumps(found | {"called": [names[id(module)] for module, _ in own]})
-
-
-def _is_chain(calls: Sequence[tuple[nn.Module, Any]]) -> bool:
-    """Whether what the last model gives is made of what the first one gave."""
-    if len(calls) < 2:
-        return bool(calls)
-    first = {id(each) for each in calls[0][0].parameters()}
-    return any(id(each) in first for each in leaves_of(tensors_in(calls[-1][1]))[0])
-
-
-@contextlib.contextmanager
-def _no_traces(scene: FirstBackward) -> Iterator[None]:
-    with contextlib.ExitStack() as stack:
-        for model in scene.models.values():
-            stack.enter_context(leaving_no_trace(model.module))
-        yield
-
-
-def _lines(scene: FirstBackward, way: Way | OwnLoss, models: Iterable[nn.Module]) -> StepLines:
+def _lines(state: FirstBackward, way: Way | OwnLoss, models: Iterable[nn.Module]) -> StepLines:
     run = way.function()
     if run is None:
         raise NotPossibleError("The lines of the step cannot be run again: they await or yield something.")
-    return StepLines(run, list(models), scene.batch)
+    return StepLines(run, list(models), state.batch)
 
 
-def _case(scene: FirstBackward, way: Way | OwnLoss, found: Mapping[str, Any]) -> Case:
+def _case(state: FirstBackward, way: Way | OwnLoss, found: Mapping[str, Any]) -> Case:
     called: Sequence[str] = found["called"]
-    models = {name: scene.models[name].module for name in dict.fromkeys(called)}
-    lines, once = _lines(scene, way, models.values()), len(models) == len(called)
-    call = scene.models[called[0]].call if called else None
+    models = {name: state.models[name].module for name in dict.fromkeys(called)}
+    lines, once = _lines(state, way, models.values()), len(models) == len(called)
+    call = state.models[called[0]].call if called else None
     times = " and ".join(f"`{name}` {_TIMES.get(called.count(name), 'often')}" for name in models)
+    nodes = ast.walk(tree_of(way.file) or ast.Module([], []))
     return Case(
         models=models,
         call=call if call is not None else ((), {}),
-        compute=lambda given: lines.loss(given if once else None),
+        compute=lambda inputs: lines.loss(inputs if once else None),
         forward=functools.partial(_forward, list(models.values()), lines if found["chained"] else None),
-        optimizer=_optimizer(scene, set(found["reached"])),
-        on_gpu=scene.names_gpu,
-        scale=min(scene.scale, _MOST_SCALE),
-        clips=_clips(way.file),
+        optimizer=_optimizer(state, set(found["reached"])),
+        on_gpu=state.names_gpu,
+        scale=min(state.scale, _MOST_SCALE),
+        clips=any(getattr(node, "attr", getattr(node, "id", "")).startswith("clip_grad") for node in nodes),
         no_inputs="" if once and call is not None else f"The step calls {times or 'no model'}.",
     )
-
-
-def _clips(file: str) -> bool:
-    names = {getattr(node, "attr", getattr(node, "id", "")) for node in ast.walk(tree_of(file) or ast.Module([], []))}
-    return any(name.startswith("clip_grad") for name in names)
 
 
 def _forward(models: Sequence[nn.Module], lines: StepLines | None, given: Call) -> Any:
@@ -167,29 +148,28 @@ def _forward(models: Sequence[nn.Module], lines: StepLines | None, given: Call) 
     return lines.run(given).outputs[-1]
 
 
-def _case_without_loss(scene: FirstBackward) -> Case:
-    sizes = {name: sum(each.numel() for each in model.module.parameters()) for name, model in scene.models.items()}
-    known = [name for name in sorted(sizes, key=lambda name: -sizes[name]) if scene.models[name].call is not None]
+def _case_without_loss(state: FirstBackward) -> Case:
+    sizes = {name: sum(each.numel() for each in model.module.parameters()) for name, model in state.models.items()}
+    known = [name for name in sorted(sizes, key=lambda name: -sizes[name]) if state.models[name].call is not None]
     if not known:
         raise NotPossibleError("No model was called before the first backward().")
-    model = scene.models[known[0]]
+    model = state.models[known[0]]
     assert model.call is not None
 
     def compute(given: Call) -> torch.Tensor:
         raise NotPossibleError("The lines from the model to the loss do not give the same loss when run again.")
 
-    optimizer = _optimizer(scene, {id(each) for each in model.module.parameters()})
+    optimizer = _optimizer(state, {id(each) for each in model.module.parameters()})
     forward = functools.partial(_forward, [model.module], None)
-    return Case({known[0]: model.module}, model.call, compute, forward, optimizer, scene.names_gpu)
+    return Case({known[0]: model.module}, model.call, compute, forward, optimizer, state.names_gpu)
 
 
-def _optimizer(scene: FirstBackward, reached: set[int]) -> Optimizer | None:
+def _optimizer(state: FirstBackward, reached: set[int]) -> Optimizer | None:
     """The one that holds most of the parameters which this loss reaches."""
-    shared = [sum(id(each) in reached for each in optimized(optimizer)) for optimizer in scene.optimizers]
-    return scene.optimizers[shared.index(max(shared))] if any(shared) else None
+    shared = [sum(id(each) in reached for each in optimized(optimizer)) for optimizer in state.optimizers]
+    return state.optimizers[shared.index(max(shared))] if any(shared) else None
 
 
-# The user's own lines of a step as a function: from the call of a model to its loss, with other inputs.
 class _Reached(BaseException):
     """The lines have come to backward(); no `except Exception` of the user's may catch it."""
 
@@ -221,16 +201,6 @@ class StepLines:
         `call`: what the first model gets, whatever the lines say.
         """
         passage = Passage()
-        stand_ins = self._stand_ins(passage, backward)
-        with contextlib.suppress(_Reached), torch.enable_grad(), stand_ins, self._heard(passage, call):
-            self._lines()
-        if passage.loss is None:
-            raise NotPossibleError("The lines of the step do not come to backward() when they are run again.")
-        return passage
-
-    def _stand_ins(
-        self, passage: Passage, backward: Callable[[torch.Tensor], None] | None
-    ) -> contextlib.AbstractContextManager[None]:
         original = torch.autograd.backward
 
         def reach(tensors: Any, *arguments: Any, **keywords: Any) -> None:
@@ -239,20 +209,28 @@ class StepLines:
                 passage.outputs.clear()  # they live as long as the user's variables let them
                 with replaced([(torch.autograd, "backward", original)]):
                     backward(passage.loss)
-                passage.variables = _loop_variables()
+                frame: FrameType | None = sys._getframe(1)
+                while frame is not None and frame.f_code.co_name != ONCE_MORE:
+                    frame = frame.f_back
+                passage.variables = locals_of(frame) if frame is not None else {}
             raise _Reached
 
         def leave(*arguments: Any, **keywords: Any) -> None:
             """Not made here: the trial clears gradients and steps itself."""
 
-        entries: list[tuple[Any, str, Any]] = [
+        stand_ins: list[tuple[Any, str, Any]] = [
             (torch.autograd, "backward", reach),
             (torch.amp.GradScaler, "scale", lambda scaler, outputs: outputs),
             (_BaseDataLoaderIter, "__next__", lambda iterator: self._batch),
             (DataLoader, "__iter__", lambda loader: iter((self._batch,))),
+            (Optimizer, "zero_grad", leave),
+            (nn.Module, "zero_grad", leave),
         ]
-        entries += [(owner, "zero_grad", leave) for owner in (Optimizer, nn.Module)]
-        return replaced(entries)
+        with contextlib.suppress(_Reached), torch.enable_grad(), replaced(stand_ins), self._heard(passage, call):
+            self._lines()
+        if passage.loss is None:
+            raise NotPossibleError("The lines of the step do not come to backward() when they are run again.")
+        return passage
 
     @contextlib.contextmanager
     def _heard(self, passage: Passage, call: Call | None) -> Iterator[None]:
@@ -273,13 +251,6 @@ class StepLines:
         finally:
             for handle in handles:
                 handle.remove()
-
-
-def _loop_variables() -> dict[str, Any]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None and frame.f_code.co_name != ONCE_MORE:
-        frame = frame.f_back
-    return locals_of(frame) if frame is not None else {}
 
 
 # Steps without a line of the user's from the model to the loss: a trainer of a library has them.
@@ -305,49 +276,30 @@ class OwnLoss:
 
 
 def own_losses(models: Mapping[str, Model], batch: Any) -> Iterator[OwnLoss]:
-    for number, loss in enumerate(_all_losses(models, batch)):
-        yield dataclasses.replace(loss, number=number)
-
-
-def _all_losses(models: Mapping[str, Model], batch: Any) -> Iterator[OwnLoss]:
+    numbers = itertools.count()
     for model, share in itertools.product(models.values(), _SHARES):
         if callable(getattr(model.module, "training_step", None)) and batch is not None:
-            yield OwnLoss(_of_training_step(model.module, batch, share), given=False)
+            compute = functools.partial(_loss_of_training_step, model.module, batch, share)
+            yield OwnLoss(compute, given=False, number=next(numbers))
         elif model.call is not None:
             for place in range(_MOST_LOSSES):
-                yield OwnLoss(_of_output(model, place, share))
+                yield OwnLoss(functools.partial(_loss_in_output, model, place, share), number=next(numbers))
 
 
-def _of_output(model: Model, place: int, share: int) -> Callable[[], torch.Tensor]:
-    def compute() -> torch.Tensor:
-        assert model.call is not None
-        arguments, keywords = copied(model.call)
-        given = [each for each in tensors_in(model.module(*arguments, **keywords)) if _is_loss(each)]
-        return given[place] / share
-
-    return compute
+def _loss_in_output(model: Model, place: int, share: int) -> torch.Tensor:
+    assert model.call is not None
+    arguments, keywords = copied(model.call)
+    found = tensors_in(model.module(*arguments, **keywords))
+    return [each for each in found if each.numel() == 1 and each.requires_grad][place] / share
 
 
-def _of_training_step(module: nn.Module, batch: Any, share: int) -> Callable[[], torch.Tensor]:
-    def compute() -> torch.Tensor:
-        with _not_logging(module):
-            result = module.training_step(copied(batch), 0)  # type: ignore[operator]
-        loss = result["loss"] if isinstance(result, Mapping) else result
-        return torch.as_tensor(loss) / share
-
-    return compute
-
-
-@contextlib.contextmanager
-def _not_logging(module: nn.Module) -> Iterator[None]:
+def _loss_of_training_step(module: nn.Module, batch: Any, share: int) -> torch.Tensor:
     for name in _LOGGING:
         module.__dict__[name] = lambda *arguments, **keywords: None
     try:
-        yield
+        result = module.training_step(copied(batch), 0)  # type: ignore[operator]
     finally:
         for name in _LOGGING:
             module.__dict__.pop(name, None)
-
-
-def _is_loss(tensor: torch.Tensor) -> bool:
-    return tensor.numel() == 1 and tensor.requires_grad
+    loss = result["loss"] if isinstance(result, Mapping) else result
+    return torch.as_tensor(loss) / share

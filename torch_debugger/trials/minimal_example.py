@@ -6,7 +6,7 @@ import ast
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import BuiltinFunctionType, FunctionType, ModuleType
 from typing import Any
@@ -42,7 +42,8 @@ def write_minimal(lines: Lines, begin: int, samples: int, target: Path) -> str:
 def _write(lines: Lines, begin: int, samples: int, size: int, target: Path) -> None:
     statements, variables = lines.bare(begin), lines.moment.variables
     script = tree_of(lines.moment.file)
-    if script is None or lines.moment.function not in ("<module>", *_functions(script)):
+    functions = {each.name for each in ast.walk(script or ast.Pass()) if isinstance(each, ast.FunctionDef)}
+    if script is None or lines.moment.function not in ("<module>", *functions):
         raise NotPossibleError("The minimal case was not written: the lines of its step are in no function of a file.")
     values = _values(_begun_with(statements), variables)
     source = _needed(script, [*_loaded(statements), *_classes(values)])
@@ -59,20 +60,17 @@ def _text(
     script: str,
     source: Sequence[ast.stmt],
     statements: Sequence[ast.stmt],
-    held: Mapping[str, Any],
+    names: Iterable[str],
     target: Path,
 ) -> str:
     imports = [each for each in source if isinstance(each, (ast.Import, ast.ImportFrom))]
-    others = [each for each in source if each not in imports]
-    names = sorted(held)
-    head = f'"""The minimal case of {os.path.basename(script)}, written by torch-debugger doctor."""'
     data = f'pathlib.Path(__file__).with_name("{target.with_suffix(".pt").name}")'
     parts = [
-        head,
+        f'"""The minimal case of {os.path.basename(script)}, written by torch-debugger doctor."""',
         "\n".join(["import pathlib", "", "import torch", *map(ast.unparse, imports)]),
-        *(f"\n{ast.unparse(each)}" for each in others),
+        *(f"\n{ast.unparse(each)}" for each in source if each not in imports),
         f"\nheld = torch.load({data}, weights_only=False)",
-        "\n".join(f'{name} = held["{name}"]' for name in names),
+        "\n".join(f'{name} = held["{name}"]' for name in sorted(names)),
         "\n".join(map(ast.unparse, statements)),
         "for name, value in list(globals().items()):\n"
         "    if isinstance(value, torch.nn.Module):\n"
@@ -81,10 +79,6 @@ def _text(
         "            print(f'gradient of {name}.{path}: {size}')",
     ]
     return "\n\n".join(parts) + "\n"
-
-
-def _functions(script: ast.Module) -> set[str]:
-    return {each.name for each in ast.walk(script) if isinstance(each, ast.FunctionDef)}
 
 
 def _loaded(nodes: Sequence[ast.AST]) -> set[str]:

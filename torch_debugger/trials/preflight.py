@@ -108,16 +108,6 @@ def _ended(task: Callable[[], str]) -> tuple[str, str]:
     return (text if forked.ended == "done" else ""), forked.ended or ""
 
 
-def text_here(task: Callable[[], str]) -> str:
-    """In the training's own process, where a fork cannot be: it ends after the trials."""
-    return task()
-
-
-def trial_here(name: str, trial: Trial) -> TrialResult:
-    return trial()
-
-
-# A case in words: what the trials are made with.
 _SHOWN = 4
 
 
@@ -134,7 +124,6 @@ def describe_case(case: Case, loss: float, place: Place | None = None) -> CaseFa
     )
 
 
-# The forward on a pretended GPU: would it meet tensors of two devices there?
 GPU_NAME = "GPU rehearsal"
 
 _GPU_TIME_LIMIT_S = 60.0  # nobody's training waits for it
@@ -202,7 +191,6 @@ def _bytes(tensors: Iterable[torch.Tensor]) -> int:
     return sum(once.values())
 
 
-# Two short trainings from one seed: do they agree?
 DETERMINISM_NAME = "determinism"
 
 _DETERMINISM_STEPS = 3

@@ -107,7 +107,9 @@ class Case:
     @contextlib.contextmanager
     def _weights_kept(self) -> Iterator[None]:
         """In place: who refers to a parameter or the optimizer finds the same objects with the same numbers."""
-        tensors = {id(each): each for model in self.models.values() for each in model.parameters()}
+        tensors: dict[int, torch.Tensor] = {
+            id(each): each for model in self.models.values() for each in model.parameters()
+        }
         tensors |= {id(each): each for each in optimized(self.optimizer)}  # a script may train what no model registers
         before = [(each, each.detach().clone(), each.grad, each.requires_grad) for each in tensors.values()]
         optimizer = self.optimizer
@@ -155,7 +157,6 @@ def optimized(optimizer: Optimizer | None) -> list[torch.Tensor]:
     return [each for group in groups for each in group["params"]]
 
 
-# The case of `doctor(model, loss_fn, batch, optimizer)`: copies of what it is given.
 LossFunction = Callable[[Any, Any], torch.Tensor]
 
 
@@ -187,7 +188,6 @@ def one_number(loss: Any, function: str) -> torch.Tensor:
     return loss
 
 
-# The three ways a trial can end.
 def steps(count: int) -> str:
     return f"{count} step{'s' * (count != 1)}"
 

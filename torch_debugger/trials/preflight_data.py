@@ -207,7 +207,6 @@ def _beyond_chance(answers: torch.Tensor, guesses: torch.Tensor) -> bool:
     return float((answers * guesses).sum()) > float(chance.mean() + _BEYOND_CHANCE * chance.std())
 
 
-# Whether inputs can be given to the model without the labels that belong to them.
 def moved_on(case: Case) -> Call:
     """Each input in the place of the next: none stays where it was."""
     return case.reordered(lambda each: each.roll(1, 0))

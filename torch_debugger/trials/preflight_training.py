@@ -115,8 +115,8 @@ def _tries(case: Case, aim: Aim, tell: Tell) -> Iterator[tuple[Way, Fit]]:
 
 def _judged(aim: Aim, clips: bool, own: tuple[Way, Fit] | None, best: tuple[Way, Fit]) -> TrialResult:
     way, found = best
-    told = f"With {way.words} the loss went from {found.first:.4g} to {found.last:.4g} in {steps(found.steps)}"
-    in_sentence = f"{told[0].lower()}{told[1:]}"
+    said = f"With {way.words} the loss went from {found.first:.4g} to {found.last:.4g} in {steps(found.steps)}"
+    in_sentence = f"{said[0].lower()}{said[1:]}"
     share = aim.share(found.last)
     if own is not None and own[0] is not way and share < _HALF:
         trouble = "" if clips else _trouble(aim, own[1])
@@ -124,7 +124,7 @@ def _judged(aim: Aim, clips: bool, own: tuple[Way, Fit] | None, best: tuple[Way,
             message = f"With {own[0].words} {trouble}; {in_sentence}."
             return failed(OVERFIT_NAME, message, "The model can learn this batch: change the learning rate first.")
     if aim.to_zero and share < 0:
-        return failed(OVERFIT_NAME, f"{told}, and cannot be below 0 for probabilities.", NOT_LOGS)
+        return failed(OVERFIT_NAME, f"{said}, and cannot be below 0 for probabilities.", NOT_LOGS)
     limit = aim.limit if aim.to_zero else 1.0 - _SLOW
     if share > limit or not math.isfinite(found.last):
         if not found.in_time:
@@ -138,14 +138,14 @@ def _judged(aim: Aim, clips: bool, own: tuple[Way, Fit] | None, best: tuple[Way,
         else:
             return failed(
                 OVERFIT_NAME,
-                f"{told}, and no further: one batch is not learned by heart.",
+                f"{said}, and no further: one batch is not learned by heart.",
                 "Look first whether labels belong to their inputs, then at the loss (a softmax before cross-entropy, "
                 "shapes that broadcast), then for parts that get no gradient, and only then at the size of the model.",
             )
-        return untried(OVERFIT_NAME, f"{told}. {doubt}, so that says little.")
+        return untried(OVERFIT_NAME, f"{said}. {doubt}, so that says little.")
     if not aim.to_zero and share > _HALF:
-        return untried(OVERFIT_NAME, f"{told}. How low this loss can go is not known, so that says little.")
-    return passed(OVERFIT_NAME, f"{told}.")
+        return untried(OVERFIT_NAME, f"{said}. How low this loss can go is not known, so that says little.")
+    return passed(OVERFIT_NAME, f"{said}.")
 
 
 def _trouble(aim: Aim, own: Fit) -> str:
@@ -313,7 +313,6 @@ class Learned:
             return fit(case, self.way(case).optimizer, call=call, steps=steps, tell=tell)
 
 
-# A model trained on its one batch for a while.
 Tell = Callable[[int, float], None]  # the step and its loss
 
 _FITTING_STEPS = 300

@@ -6,7 +6,7 @@ import contextlib
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import torch
@@ -40,9 +40,6 @@ class Step:
     training: bool = True
     dtype: torch.dtype | None = None  # of autocast around it; None: as the step itself has it
 
-    def with_batch_unknown(self, why: str) -> Step:
-        return replace(self, batch=0, no_batch=why)
-
     def paths(self) -> dict[int, str]:
         """id of a module -> net.encoder.0, as the user would write it."""
         found: dict[int, str] = {}
@@ -68,26 +65,29 @@ _TURNS = 2  # from the second one on, the optimizer has its state
 def perform(step: Step, batch: int, *, real: bool = False, cublas_bytes: int = CUBLAS_BYTES) -> MemoryPeak:
     """Changes the models and the optimizer: for a process that ends afterwards."""
     tape = StorageTape(step.paths(), workspaces=Workspaces(cublas_bytes))
-    if step.optimizer is not None:
-        _choose_foreach(step.optimizer)
+    for group in step.optimizer.param_groups if step.optimizer is not None else ():
+        # as torch chooses it on CUDA, where nobody has chosen
+        if group.get("foreach", False) is None and not group.get("fused") and not group.get("differentiable"):
+            group["foreach"] = True
     with torch.inference_mode(False), as_on_cuda(), autocast_as_on_cuda(step.dtype):
         if real:
-            _hold_real(step, tape)
+            for model in step.models.values():
+                for parameter in model.parameters():
+                    tape.hold(parameter, PARAMETERS)
+                for buffer in model.buffers():
+                    tape.hold(buffer, BUFFERS)
+            _hold_state(step, tape)
             _make_steps(step, tape, _Real(tape, step.batch, batch))
         else:
-            _on_doubles(step, tape, batch)
+            doubles = Doubles(tape, step.batch, batch)
+            tape.exchange = doubles.of
+            with FakeTensorMode(allow_non_fake_inputs=True):
+                for model in step.models.values():
+                    doubles.dress(model)
+                if step.optimizer is not None:
+                    doubles.dress_optimizer(step.optimizer)
+                _make_steps(step, tape, doubles)
     return find_peak(list(tape.events))
-
-
-def _on_doubles(step: Step, tape: StorageTape, batch: int) -> None:
-    doubles = Doubles(step.batch, batch)
-    doubles.tape, tape.exchange = tape, doubles.of
-    with FakeTensorMode(allow_non_fake_inputs=True):
-        for model in step.models.values():
-            doubles.dress(model)
-        if step.optimizer is not None:
-            doubles.dress_optimizer(step.optimizer)
-        _make_steps(step, tape, doubles)
 
 
 class _Real:
@@ -111,12 +111,7 @@ class _Real:
         return self._known[id(tensor)][1]
 
 
-def _hold_real(step: Step, tape: StorageTape) -> None:
-    for model in step.models.values():
-        for parameter in model.parameters():
-            tape.hold(parameter, PARAMETERS)
-        for buffer in model.buffers():
-            tape.hold(buffer, BUFFERS)
+def _hold_state(step: Step, tape: StorageTape) -> None:
     for tensor in tensors_in(dict(step.optimizer.state) if step.optimizer is not None else {}):
         if tensor.dim():
             tape.hold(tensor, STATE)
@@ -138,27 +133,24 @@ def _make_steps(step: Step, tape: StorageTape, exchange: Exchange) -> None:
 
 def _one_turn(step: Step, tape: StorageTape, exchange: Exchange, number: int) -> Any:
     def finish(loss: torch.Tensor) -> None:
-        if step.training:
-            with _autocast_over():
-                _backward(step, tape, loss, number)
+        if not step.training:
+            return
+        # As after autocast's `with`: its copies of the weights are gone, but for those that the graph holds.
+        torch.clear_autocast_cache()
+        with torch.autocast("cpu", enabled=False):
+            if number == 0 and step.clears_late:
+                _clear(step)
+            with tape.running("backward"):
+                loss.backward()  # type: ignore[no-untyped-call]
+            if step.optimizer is not None and number == step.accumulate - 1:
+                with tape.running("optimizer step"):
+                    step.optimizer.step()
+                _hold_state(step, tape)
 
     if number == 0 and not step.clears_late:
         _clear(step)
     with step.precision():
         return step.run(exchange, finish)
-
-
-def _backward(step: Step, tape: StorageTape, loss: torch.Tensor, number: int) -> None:
-    if number == 0 and step.clears_late:
-        _clear(step)
-    with tape.running("backward"):
-        loss.backward()  # type: ignore[no-untyped-call]
-    if step.optimizer is not None and number == step.accumulate - 1:
-        with tape.running("optimizer step"):
-            step.optimizer.step()
-        for tensor in tensors_in(dict(step.optimizer.state)):
-            if tensor.dim():
-                tape.hold(tensor, STATE)
 
 
 def _clear(step: Step) -> None:
@@ -169,14 +161,6 @@ def _clear(step: Step) -> None:
             parameter.grad = None
 
 
-@contextlib.contextmanager
-def _autocast_over() -> Iterator[None]:
-    """As after the `with` of it: its copies of the weights are gone, but for those that the graph holds."""
-    torch.clear_autocast_cache()
-    with torch.autocast("cpu", enabled=False):
-        yield
-
-
 def _trained(step: Step) -> list[nn.Parameter]:
     found = {id(each): each for model in step.models.values() for each in model.parameters()}
     if step.optimizer is not None:
@@ -184,23 +168,16 @@ def _trained(step: Step) -> list[nn.Parameter]:
     return [each for each in found.values() if each.requires_grad and each.is_leaf]
 
 
-def _choose_foreach(optimizer: Optimizer) -> None:
-    """As torch chooses it on CUDA, where nobody has chosen."""
-    for group in optimizer.param_groups:
-        if group.get("foreach", False) is None and not group.get("fused") and not group.get("differentiable"):
-            group["foreach"] = True
-
-
 # Tensors without data in the place of a step's own: its parameters, its optimizer's state, its batch.
 class Doubles:
     """Made inside a fake mode, each once. What is not of the model has the batch's size changed."""
 
-    def __init__(self, batch: int, new_batch: int) -> None:
+    def __init__(self, tape: StorageTape, batch: int, new_batch: int) -> None:
+        self._tape = tape
         self._batch = batch
         self._new_batch = new_batch
         self._known: dict[int, tuple[torch.Tensor, torch.Tensor]] = {}  # with the original, whose id must last
         self._fixed: set[int] = set()  # tensors of the modules
-        self.tape: StorageTape | None = None
 
     def __call__(self, value: Any) -> Any:
         return exchanged(value, self.of)
@@ -208,22 +185,24 @@ class Doubles:
     def of(self, tensor: torch.Tensor) -> torch.Tensor:
         if isinstance(tensor, FakeTensor) or tensor.dim() == 0:  # a number may stay what it is
             return tensor
-        if id(tensor) not in self._known:
-            self._make(tensor, INPUTS, () if id(tensor) in self._fixed else self._resized(tensor))
-        return self._known[id(tensor)][1]
+        resized = self._new_batch != self._batch and tensor.shape[0] == self._batch and id(tensor) not in self._fixed
+        double: torch.Tensor = self._double(tensor, INPUTS, (self._new_batch, *tensor.shape[1:]) if resized else ())
+        return double
 
     def dress(self, model: nn.Module) -> None:
         """For good: this happens in a process of its own."""
         for module in model.modules():
             for name, parameter in module._parameters.items():
                 if parameter is not None:
-                    module._parameters[name] = self._parameter(parameter)
+                    module._parameters[name] = self._double(parameter, PARAMETERS)
             for name, buffer in module._buffers.items():
                 if buffer is not None:
-                    module._buffers[name] = self._make(buffer, BUFFERS)
+                    module._buffers[name] = self._double(buffer, BUFFERS)
             if isinstance(module, nn.RNNBase):
                 module._flat_weights = [getattr(module, name) for name in module._flat_weights_names]
-            self._fixed.update(id(tensor) for tensor in _plain_tensors(module))
+            for name, value in vars(module).items():
+                if name not in _REGISTERED:
+                    self._fixed.update(id(tensor) for tensor in tensors_in(value))
 
     def dress_optimizer(self, optimizer: Optimizer) -> None:
         state: Any = optimizer.state
@@ -231,35 +210,26 @@ class Doubles:
         for group in optimizer.param_groups:
             for parameter in group["params"]:
                 if parameter in state:
-                    optimizer.state[self._parameter(parameter)] = exchanged(state[parameter], self._state)
-            group["params"] = [self._parameter(parameter) for parameter in group["params"]]
-
-    def _parameter(self, parameter: torch.Tensor) -> Any:
-        if isinstance(parameter, FakeTensor):
-            return parameter
-        if id(parameter) not in self._known:
-            double = nn.Parameter(_empty(parameter), requires_grad=parameter.requires_grad)
-            self._know(parameter, double, PARAMETERS)
-        return self._known[id(parameter)][1]
+                    double = self._double(parameter, PARAMETERS)
+                    optimizer.state[double] = exchanged(state[parameter], self._state)
+            group["params"] = [self._double(parameter, PARAMETERS) for parameter in group["params"]]
 
     def _state(self, tensor: torch.Tensor) -> torch.Tensor:
-        return tensor if tensor.dim() == 0 else self._make(tensor, STATE)
+        return tensor if tensor.dim() == 0 else self._double(tensor, STATE)
 
-    def _make(self, tensor: torch.Tensor, category: str, size: tuple[int, ...] = ()) -> torch.Tensor:
+    def _double(self, tensor: torch.Tensor, category: str, size: tuple[int, ...] = ()) -> Any:
         if isinstance(tensor, FakeTensor):
             return tensor
         if id(tensor) not in self._known:
-            self._know(tensor, _empty(tensor, size), category)
+            double = _empty(tensor, size)
+            if category == PARAMETERS:
+                double = nn.Parameter(double, requires_grad=tensor.requires_grad)
+            self._known[id(tensor)] = (tensor, double)
+            self._tape.hold(double, category)
         return self._known[id(tensor)][1]
 
-    def _know(self, tensor: torch.Tensor, double: torch.Tensor, category: str) -> None:
-        self._known[id(tensor)] = (tensor, double)
-        if self.tape is not None:
-            self.tape.hold(double, category)
 
-    def _resized(self, tensor: torch.Tensor) -> tuple[int, ...]:
-        is_batch = self._new_batch != self._batch and tensor.shape[0] == self._batch
-        return (self._new_batch, *tensor.shape[1:]) if is_batch else ()
+_REGISTERED = ("_parameters", "_buffers", "_modules")
 
 
 def _empty(tensor: torch.Tensor, size: tuple[int, ...] = ()) -> torch.Tensor:
@@ -268,12 +238,6 @@ def _empty(tensor: torch.Tensor, size: tuple[int, ...] = ()) -> torch.Tensor:
     order = sorted(range(tensor.dim()), key=lambda dim: (-strides[dim], dim))
     whole = torch.empty_permuted(size or tuple(tensor.shape), order, dtype=tensor.dtype, device="cpu")
     return whole.requires_grad_(tensor.requires_grad and tensor.is_leaf)
-
-
-def _plain_tensors(module: nn.Module) -> Iterator[torch.Tensor]:
-    for name, value in vars(module).items():
-        if name not in ("_parameters", "_buffers", "_modules"):
-            yield from tensors_in(value)
 
 
 # Autocast of a script that is meant for CUDA, heeded on a machine without it.

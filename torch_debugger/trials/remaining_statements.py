@@ -50,27 +50,23 @@ def lines_ahead(moment: Moment, inner: str = "", *, whole_turn: bool = False) ->
 
 def _after(body: Sequence[ast.stmt], line: int, inner: str, whole_turn: bool) -> list[ast.stmt]:
     at = next((number for number, each in enumerate(body) if covers(each, line)), None)
-    if at is None:
-        return []
-    return [*_begun(body[at], line, inner, whole_turn), *body[at + 1 :]]
+    return [] if at is None else [*_begun(body[at], line, inner, whole_turn), *body[at + 1 :]]
 
 
 def _begun(statement: ast.stmt, line: int, inner: str, whole_turn: bool) -> list[ast.stmt]:
     """What is left of the statement at the line: of a loop the rest of a turn, a whole one, or both."""
     if isinstance(statement, (ast.For, ast.While)) and any(covers(each, line) for each in statement.body):
-        rest = _rest_of_turn(statement, line, inner) if inner else []
-        return [*rest, *([_one_turn(statement, line)] if whole_turn else [])]
+        rest = _after(statement.body, line, inner, whole_turn=False) if inner else []
+        turns = [_in_one_turn(statement, rest)] if rest else []
+        return [*turns, _one_turn(statement, line)] if whole_turn else turns
     for name in ("body", "orelse", "finalbody"):
         block = getattr(statement, name, [])
         if not isinstance(statement, _UNTOUCHED) and any(covers(each, line) for each in block):
             rest = _after(block, line, inner, whole_turn)
             return [_with_body(statement, rest)] if isinstance(statement, ast.With) and rest else rest
-    made = copy.deepcopy(statement)
-    if not inner:
-        return [made]
     returned = _Returned(inner)
-    made = returned.visit(made)
-    return [made] if returned.found else []
+    made = returned.visit(copy.deepcopy(statement)) if inner else copy.deepcopy(statement)
+    return [made] if returned.found or not inner else []
 
 
 class _Returned(ast.NodeTransformer):
@@ -95,27 +91,19 @@ def _one_turn(loop: ast.For | ast.While, line: int) -> ast.stmt:
         for each in made.body
     ]
     if isinstance(made, ast.For):
-        made.iter = _called(ONE_TURN, made.iter)
+        made.iter = _counted(made.iter, f"{ONE_TURN}(_items)", _items=made.iter)
         return made
-    turn = ast.parse("for _turn in (0,):\n    pass").body[0]
-    return _with_body(ast.copy_location(turn, loop), made.body)
+    return _in_one_turn(loop, made.body)
 
 
-def _rest_of_turn(loop: ast.For | ast.While, line: int, inner: str) -> list[ast.stmt]:
-    rest = _after(loop.body, line, inner, whole_turn=False)
-    turn = ast.parse("for _turn in (0,):\n    pass").body[0]
-    return [_with_body(ast.copy_location(turn, loop), rest)] if rest else []
+def _in_one_turn(loop: ast.stmt, body: list[ast.stmt]) -> ast.stmt:
+    return _with_body(ast.copy_location(ast.parse("for _turn in (0,):\n    pass").body[0], loop), body)
 
 
 def _with_body(statement: ast.stmt, body: list[ast.stmt]) -> ast.stmt:
     made = copy.copy(statement)
     made.body = body  # type: ignore[attr-defined]
     return made
-
-
-def _called(name: str, argument: ast.expr) -> ast.expr:
-    function = ast.copy_location(ast.Name(name, ast.Load()), argument)
-    return ast.copy_location(ast.Call(function, [argument], []), argument)
 
 
 def _guarded(statement: ast.stmt) -> ast.stmt:
@@ -236,13 +224,14 @@ def _shorter_codes(file: str) -> dict[tuple[str, int], list[CodeType]]:
         return {}
     made = _Shorter().visit(copy.deepcopy(tree))
     found: dict[tuple[str, int], list[CodeType]] = {}
-    for code in _codes(compile(made, file, "exec", dont_inherit=True)):
+    for code in codes_of(compile(made, file, "exec", dont_inherit=True)):
         found.setdefault(_key(code), []).append(code)
     return found
 
 
-def _codes(code: CodeType) -> Iterator[CodeType]:
+def codes_of(code: CodeType) -> Iterator[CodeType]:
+    """Of a module or a function, and of those inside of it."""
+    yield code
     for each in code.co_consts:
         if isinstance(each, CodeType):
-            yield each
-            yield from _codes(each)
+            yield from codes_of(each)

@@ -54,9 +54,15 @@ class Lines:
         return list(dict.fromkeys([*([] if first is None else [first]), *range(len(self.statements))]))
 
     def first_model_call(self) -> int | None:
+        """The statement with a call whose function, or one of its arguments, is a module or what holds one."""
         variables = self.moment.variables
-        found = (at for at, each in enumerate(self.statements) if _calls_a_model(each, variables))
-        return next(found, None)
+        for at, statement in enumerate(self.statements):
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Call) and getattr(node.func, "attr", "") not in _UPKEEP:
+                    parts = [node.func, *node.args, *(keyword.value for keyword in node.keywords)]
+                    if any(_is_model(part, variables) for part in parts):
+                        return at
+        return None
 
 
 _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
@@ -71,7 +77,11 @@ def lines_around(moment: Moment) -> list[Lines]:
         return []
     loops = [loop.body for loop in _loops(scope) if any(covers(each, line) for each in loop.body)]
     bodies = [*reversed(loops[-2:])] or [*_blocks(scope.body, line), scope.body]  # type: ignore[attr-defined]
-    return [Lines(moment, _up_to(body, line), bool(loops)) for body in bodies]
+    found = []
+    for body in bodies:
+        end = max((at for at, each in enumerate(body) if covers(each, line)), default=-1)  # a line may hold several
+        found.append(Lines(moment, body[: end + 1], bool(loops)))
+    return found
 
 
 def _blocks(body: list[ast.stmt], line: int) -> list[list[ast.stmt]]:
@@ -84,12 +94,6 @@ def _blocks(body: list[ast.stmt], line: int) -> list[list[ast.stmt]]:
     return []
 
 
-def _up_to(body: list[ast.stmt], line: int) -> list[ast.stmt]:
-    """To the last statement at the line: a line may hold several."""
-    end = max((at for at, each in enumerate(body) if covers(each, line)), default=-1)
-    return body[: end + 1]
-
-
 def _loops(scope: ast.AST) -> Iterator[ast.For | ast.While]:
     """Outer loops before inner ones; not those of functions inside."""
     for node in ast.iter_child_nodes(scope):
@@ -100,21 +104,7 @@ def _loops(scope: ast.AST) -> Iterator[ast.For | ast.While]:
         yield from _loops(node)
 
 
-def _calls_a_model(statement: ast.stmt, variables: dict[str, Any]) -> bool:
-    """A call whose function, or one of its arguments, is a module or an object that holds one."""
-    for node in ast.walk(statement):
-        if isinstance(node, ast.Call):
-            parts = [node.func, *node.args, *(keyword.value for keyword in node.keywords)]
-            if any(_is_model(part, variables) for part in parts) and not _is_upkeep(node.func):
-                return True
-    return False
-
-
 _UPKEEP = ("train", "eval", "zero_grad", "to", "parameters", "named_parameters", "requires_grad_", "state_dict")
-
-
-def _is_upkeep(function: ast.expr) -> bool:
-    return isinstance(function, ast.Attribute) and function.attr in _UPKEEP
 
 
 def _is_model(node: ast.expr, variables: dict[str, Any]) -> bool:
@@ -182,7 +172,6 @@ class _Bare(_Unscoped):
         return ast.copy_location(ast.Pass(), node)
 
 
-# Functions of torch's replaced for a while.
 @contextlib.contextmanager
 def replaced(entries: Sequence[tuple[Any, str, Any]]) -> Iterator[None]:
     """Each an owner, the name of its attribute, and what stands in for it."""

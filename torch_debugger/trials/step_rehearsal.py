@@ -20,7 +20,7 @@ from torch_debugger.model.cuda_memory import CUBLAS_BYTES, CUBLAS_HOPPER_BYTES
 from torch_debugger.model.forks import ForkedTask
 from torch_debugger.model.reruns import randomness_kept
 from torch_debugger.model.step_memory import MemoryPeak, Site
-from torch_debugger.records import Place, Rehearsal, StepRehearsal
+from torch_debugger.records import Place, StepRehearsal
 from torch_debugger.records.run import CONTEXT_BYTES
 from torch_debugger.records.units import gpu_bytes, is_hopper
 from torch_debugger.source.files import place_at
@@ -35,7 +35,7 @@ _FORWARD_LIMIT_S = 60.0
 
 
 @dataclass(frozen=True)
-class Wish:
+class RehearsalSettings:
     """What is asked of a rehearsal."""
 
     gpu: str = ""  # 24GB, h100
@@ -59,65 +59,59 @@ class Wish:
 class StepRehearser:
     """Of one step; `tell` hears how many of its parts are done."""
 
-    def __init__(self, step: Step, call: Call, wish: Wish, tell: Callable[[int], None] = lambda done: None) -> None:
+    def __init__(
+        self, step: Step, call: Call, settings: RehearsalSettings, tell: Callable[[int], None] = lambda done: None
+    ) -> None:
         # LBFGS runs the model inside of its step, as often as the numbers tell it to.
         optimizer = None if isinstance(step.optimizer, torch.optim.LBFGS) else step.optimizer
-        self.step = dataclasses.replace(step, dtype=wish.torch_dtype, optimizer=optimizer)
-        self.call, self.wish, self.tell = call, wish, tell
-        self._cublas = CUBLAS_HOPPER_BYTES if is_hopper(wish.gpu) else CUBLAS_BYTES
-        self._real = False
+        self.step = dataclasses.replace(step, dtype=settings.torch_dtype, optimizer=optimizer)
+        self.call, self.settings, self.tell = call, settings, tell
+        self._real = False  # the step is made on real tensors, for it needs their numbers
 
     def rehearsed(self) -> StepRehearsal:
-        """Raises FailedError where the step cannot be made again, UsageError where the wish cannot be met."""
-        batch = self.wish.batch or self.step.batch
-        if self.wish.batch and not self.step.batch:
-            raise UsageError(f"Another batch cannot be rehearsed. {self.step.no_batch}")
-        self.wish.gpu_bytes  # noqa: B018 - a name that is not known is told before the work
-        forward = self._forward()
+        """Raises FailedError where the step cannot be made again, UsageError where the settings cannot be met."""
+        step, batch = self.step, self.settings.batch or self.step.batch
+        if self.settings.batch and not step.batch:
+            raise UsageError(f"Another batch cannot be rehearsed. {step.no_batch}")
+        self.settings.gpu_bytes  # noqa: B018 - a name that is not known is reported before the work
+        forward = None
+        name, model = next(iter(step.models.items()))
+        if all(each.device.type == "cpu" for each in model.parameters()):
+            forward = rehearse(model, name, *self.call, timeout_s=_FORWARD_LIMIT_S, step=1, unregistered=True)
         self.tell(1)
-        peak = self._peak(batch)
-        self.tell(2)
-        largest, why = self._largest(batch, peak)
-        return dataclasses.replace(
-            self._described(batch, peak), largest_batch=largest, no_largest_batch=why, forward=forward
-        )
-
-    def _forward(self) -> Rehearsal | None:
-        name, model = next(iter(self.step.models.items()))
-        if any(each.device.type != "cpu" for each in model.parameters()):
-            return None
-        return rehearse(model, name, *self.call, timeout_s=_FORWARD_LIMIT_S, step=1, unregistered=True)
-
-    def _peak(self, batch: int) -> MemoryPeak:
-        """On tensors without data; where the step needs data, on real ones."""
         try:
-            return perform_apart(self.step, batch, real=False, cublas_bytes=self._cublas)
+            peak = self._peak(batch)
         except FailedError:
             self._real = True
-            return perform_apart(self.step, batch, real=True, cublas_bytes=self._cublas)
+            peak = self._peak(batch)
+        self.tell(2)
+        largest, why = self._largest(batch, peak)
+        described = self._described(batch, peak)
+        return dataclasses.replace(described, largest_batch=largest, no_largest_batch=why, forward=forward)
+
+    def _peak(self, batch: int) -> MemoryPeak:
+        cublas_bytes = CUBLAS_HOPPER_BYTES if is_hopper(self.settings.gpu) else CUBLAS_BYTES
+        return perform_apart(self.step, batch, real=self._real, cublas_bytes=cublas_bytes)
 
     def _largest(self, batch: int, peak: MemoryPeak) -> tuple[int | None, str]:
-        if not self.wish.gpu:
+        if not self.settings.gpu:
             return None, ""
         if not self.step.batch:
             return None, self.step.no_batch
         known = {batch: peak.reserved_bytes}
         try:
-            need = self._on_line(batch, peak) if self._real else self._need
-            return BatchSearch(need, self.wish.gpu_bytes - CONTEXT_BYTES, known).largest(batch), ""
+            need = self._on_line(batch, peak) if self._real else lambda other: self._peak(other).reserved_bytes
+            return BatchSearch(need, self.settings.gpu_bytes - CONTEXT_BYTES, known).largest(batch), ""
         except NoLimitError as reason:
             return None, str(reason)
         except FailedError as error:
             return None, f"The step cannot be made with another batch ({error})."
 
-    def _need(self, batch: int) -> int:
-        return perform_apart(self.step, batch, real=False, cublas_bytes=self._cublas).reserved_bytes
-
     def _on_line(self, batch: int, peak: MemoryPeak) -> Callable[[int], int]:
         """Real steps with larger batches may not fit into this machine: a smaller one gives the slope."""
         if batch < 2:
             raise FailedError("the step needs numbers, and one sample gives no second point for a line")
-        half = perform_apart(self.step, batch // 2, real=True, cublas_bytes=self._cublas)
+        half = self._peak(batch // 2)
         slope = (peak.peak_bytes - half.peak_bytes) / (batch - batch // 2)
         if slope <= 0:
             raise NoLimitError("With so few samples the peak does not come from them. Rehearse a larger batch.")
@@ -135,10 +129,10 @@ class StepRehearser:
         return StepRehearsal(
             model=" and ".join(step.models), parameters=sum(numbers.values()),
             optimizer=type(step.optimizer).__name__ if step.optimizer is not None else "",
-            dtype=self.wish.dtype, batch=batch, peak_bytes=peak.peak_bytes, reserved_bytes=peak.reserved_bytes,
+            dtype=self.settings.dtype, batch=batch, peak_bytes=peak.peak_bytes, reserved_bytes=peak.reserved_bytes,
             by_category=peak.by_category, by_module={name or "(the loss)": size for name, size in kept},
-            phase=site.phase, place=place, accumulate=step.accumulate, gpu=self.wish.gpu,
-            gpu_bytes=self.wish.gpu_bytes, on_real_data=self._real,
+            phase=site.phase, place=place, accumulate=step.accumulate, gpu=self.settings.gpu,
+            gpu_bytes=self.settings.gpu_bytes, on_real_data=self._real,
         )  # fmt: skip
 
 
@@ -171,17 +165,14 @@ class BatchSearch:
             if high is not None and high - low <= max(1, low // _CLOSE):
                 return low
             self._try(self._guess(low, high))
-            self._check_that_it_matters(begin)
+            if max(self.known) >= _SURELY * begin and len(set(self.known.values())) == 1:
+                raise NoLimitError(
+                    "The memory is the same whatever the batch: its size may be written into the step's lines."
+                )
         low, high = self._bracket()
         if high is None:
             raise NoLimitError(f"A batch of {low:,} still fits, and larger ones were not tried.")
         return low
-
-    def _check_that_it_matters(self, begin: int) -> None:
-        if max(self.known) >= _SURELY * begin and len(set(self.known.values())) == 1:
-            raise NoLimitError(
-                "The memory is the same whatever the batch: its size may be written into the step's lines."
-            )
 
     def _try(self, batch: int) -> None:
         if batch not in self.known:
@@ -228,12 +219,32 @@ def load_fake_tensors() -> None:
 
 
 def perform_apart(step: Step, batch: int, *, real: bool, cublas_bytes: int) -> MemoryPeak:
+    def task() -> str:
+        try:
+            with eager_and_unchecked():
+                peak = perform(step, batch, real=real, cublas_bytes=cublas_bytes)
+        except UsageError as error:
+            return json.dumps({"usage": str(error)})
+        except Exception as error:  # the user's own code runs here, and may raise anything
+            return json.dumps({"error": _in_short(error)})
+        return json.dumps(dataclasses.asdict(peak))
+
     if sys.platform == "win32":
         raise FailedError("This system cannot fork, and a rehearsal needs a process of its own.")
     load_fake_tensors()
     if torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
-        return _without_fork(step, batch, real, cublas_bytes)
-    forked = ForkedTask(lambda: _told(step, batch, real, cublas_bytes), _TIME_LIMIT_S, urgent=True, kernels=real)
+        if real:
+            raise FailedError(
+                "the step needs values, and a process that has used CUDA cannot make it apart from the training. "
+                "Rehearse it in a fresh process, before anything is on the GPU."
+            )
+        try:
+            return perform_in_place(step, batch, cublas_bytes=cublas_bytes)
+        except UsageError:
+            raise
+        except Exception as error:  # the user's own code runs here, and may raise anything
+            raise FailedError(_in_short(error)) from None
+    forked = ForkedTask(task, _TIME_LIMIT_S, urgent=True, kernels=real)
     text = forked.wait()
     if forked.ended != "done":
         took = f"took more than {_TIME_LIMIT_S:g} s" if forked.ended == "timeout" else "died"
@@ -246,31 +257,6 @@ def perform_apart(step: Step, batch: int, *, real: bool, cublas_bytes: int) -> M
     return MemoryPeak(**{**plain, "site": Site(**plain["site"])})
 
 
-def _without_fork(step: Step, batch: int, real: bool, cublas_bytes: int) -> MemoryPeak:
-    if real:
-        raise FailedError(
-            "the step needs values, and a process that has used CUDA cannot make it apart from the training. "
-            "Rehearse it in a fresh process, before anything is on the GPU."
-        )
-    try:
-        return perform_in_place(step, batch, cublas_bytes=cublas_bytes)
-    except UsageError:
-        raise
-    except Exception as error:  # the user's own code runs here, and may raise anything
-        raise FailedError(_in_short(error)) from None
-
-
-def _told(step: Step, batch: int, real: bool, cublas_bytes: int) -> str:
-    try:
-        with eager_and_unchecked():
-            peak = perform(step, batch, real=real, cublas_bytes=cublas_bytes)
-    except UsageError as error:
-        return json.dumps({"usage": str(error)})
-    except Exception as error:  # the user's own code runs here, and may raise anything
-        return json.dumps({"error": _in_short(error)})
-    return json.dumps(dataclasses.asdict(peak))
-
-
 def _in_short(error: Exception) -> str:
     first = f"{error}".strip().splitlines()[:1]
     return f"{type(error).__name__}: {first[0][:300] if first else 'without a word'}"
@@ -279,7 +265,7 @@ def _in_short(error: Exception) -> str:
 # A rehearsal in this very process: a fork of one that has used CUDA can make no backward.
 #
 # Only on tensors without data: they stand in for the model's own, which are put back afterwards.
-_HELD = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
+_DICTIONARIES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 
 
 def perform_in_place(step: Step, batch: int, *, cublas_bytes: int) -> MemoryPeak:
@@ -301,36 +287,17 @@ def eager_and_unchecked() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _undone(step: Step) -> Iterator[None]:
-    modules = [module for model in step.models.values() for module in model.modules()]
-    kept = [(module, _fields(module)) for module in modules]
-    groups = [] if step.optimizer is None else [(group, dict(group)) for group in step.optimizer.param_groups]
-    fields = {} if step.optimizer is None else dict(vars(step.optimizer))
+    """Each dictionary of the modules and of the optimizer is the same one afterwards, and holds the same."""
+    changed: list[dict[str, Any]] = []
+    for module in (each for model in step.models.values() for each in model.modules()):
+        fields = vars(module)
+        changed += [fields, *(fields[name] for name in _DICTIONARIES if name in fields)]
+    if step.optimizer is not None:
+        changed += [*step.optimizer.param_groups, vars(step.optimizer)]
+    before = [dict(each) for each in changed]
     try:
         yield
     finally:
-        for module, held in kept:
-            _put_back(vars(module), held)
-        for group, before in groups:
-            _refill(group, before)
-        if step.optimizer is not None:
-            _refill(vars(step.optimizer), fields)
-
-
-def _fields(module: torch.nn.Module) -> dict[str, Any]:
-    """Of its dictionaries both: which ones they are, and what they hold."""
-    held = dict(vars(module))
-    return held | {name: (held[name], dict(held[name])) for name in _HELD if name in held}
-
-
-def _put_back(fields: dict[str, Any], held: dict[str, Any]) -> None:
-    plain = dict(held)
-    for name in _HELD:
-        if name in held:
-            plain[name], content = held[name]
-            _refill(plain[name], content)
-    _refill(fields, plain)
-
-
-def _refill(target: dict[str, Any], content: dict[str, Any]) -> None:
-    target.clear()
-    target.update(content)
+        for each, content in zip(changed, before, strict=True):
+            each.clear()
+            each.update(content)

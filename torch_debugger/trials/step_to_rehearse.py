@@ -14,9 +14,9 @@ from torch.optim import Optimizer
 from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.source.variables import Moment
 from torch_debugger.system.errors import UsageError
-from torch_debugger.trials.first_step import FirstBackward, OwnLoss, StepLines, Way, case_of_scene, own_losses
+from torch_debugger.trials.first_step import FirstBackward, OwnLoss, StepLines, Way, case_at_backward, own_losses
 from torch_debugger.trials.preflight import text_apart
-from torch_debugger.trials.preflight_case import Call, Case
+from torch_debugger.trials.preflight_case import Call, Case, one_number
 from torch_debugger.trials.rehearsed_step import Backward, Exchange, Step
 from torch_debugger.trials.step_lines import Lines
 
@@ -32,17 +32,24 @@ def step_of(
     optimizer: Optimizer | None,
 ) -> tuple[Step, Call]:
     call = call_of(inputs)
-    _check(model, call, loss, targets)
+    lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
+    if lazy:
+        raise UsageError(f"`{lazy[0]}` has no shape yet: run the model once before rehearsing it.")
+    if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
+        raise UsageError("a scripted or traced model cannot be rehearsed: take the model it was made from.")
+    if next(tensors_in(call), None) is None:
+        raise UsageError("rehearse() takes what the model is given: rehearse(model, x), rehearse(model, {'ids': x}).")
+    if loss is None and targets is not None:
+        raise UsageError("rehearse() has targets but no loss: give both, loss is called as loss(output, targets).")
 
     def run(exchange: Exchange, backward: Backward) -> Any:
         arguments, keywords = exchange(call)
         output = model(*arguments, **keywords)
-        made = (
-            loss_of_outputs(output) if loss is None else loss(output, *([] if targets is None else [exchange(targets)]))
-        )
-        if not isinstance(made, torch.Tensor) or made.numel() != 1:
-            raise UsageError(f"loss must give one number as a tensor, not {_shown(made)}.")
-        backward(made)
+        if loss is None:
+            made = loss_of_outputs(output)
+        else:
+            made = loss(output) if targets is None else loss(output, exchange(targets))
+        backward(one_number(made, "loss"))
         return output, made
 
     batch, no_batch = batch_of([model], [call, targets])
@@ -69,65 +76,39 @@ def loss_of_outputs(output: Any) -> torch.Tensor:
     return torch.stack([each.float().sum() for each in made]).sum()
 
 
-def _check(model: nn.Module, call: Call, loss: LossFunction | None, targets: Any) -> None:
-    lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
-    if lazy:
-        raise UsageError(f"`{lazy[0]}` has no shape yet: run the model once before rehearsing it.")
-    if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
-        raise UsageError("a scripted or traced model cannot be rehearsed: take the model it was made from.")
-    if next(tensors_in(call), None) is None:
-        raise UsageError("rehearse() takes what the model is given: rehearse(model, x), rehearse(model, {'ids': x}).")
-    if loss is None and targets is not None:
-        raise UsageError("rehearse() has targets but no loss: give both, loss is called as loss(output, targets).")
-
-
-def _shown(value: Any) -> str:
-    return f"a tensor of shape {list(value.shape)}" if isinstance(value, torch.Tensor) else type(value).__name__
-
-
-# The step of a script, from the scene at its backward: its own lines, run with other tensors.
+# The step of a script, from what is known at its backward: its own lines, run with other tensors.
 _MOST_ITEMS = 64  # of a list or a dictionary among the variables
 
 
-def step_of_scene(scene: FirstBackward, accumulate: int) -> tuple[Step, Case]:
+def step_at_backward(state: FirstBackward, accumulate: int) -> tuple[Step, Case]:
     """Raises NotPossibleError where no model was called."""
-    case, way = case_of_scene(scene, text_apart)
-    runs = {Way: _run_lines, OwnLoss: _run_own_loss}
+    case, way = case_at_backward(state, text_apart)
 
     def run(exchange: Exchange, backward: Backward) -> Any:
-        if way is None:
-            return _run_model(case, exchange, backward)
-        return runs[type(way)](scene, case, way, exchange, backward)  # type: ignore[operator]
+        if isinstance(way, Way):
+            lines = dataclasses.replace(way.lines, moment=_exchanged(way.lines, exchange))
+            function = dataclasses.replace(way, lines=lines).function()
+            assert function is not None  # it has run before
+            call = exchange(case.call) if way.given else None
+            step_lines = StepLines(function, list(case.models.values()), exchange(state.batch))
+            return step_lines.run(call, backward).variables
+        if isinstance(way, OwnLoss):
+            models = {name: dataclasses.replace(each, call=exchange(each.call)) for name, each in state.models.items()}
+            own = next(loss for loss in own_losses(models, exchange(state.batch)) if loss.number == way.number)
+            loss = own.compute()
+            backward(loss)
+            return loss
+        arguments, keywords = exchange(case.call)
+        output = next(iter(case.models.values()))(*arguments, **keywords)
+        backward(loss_of_outputs(output))
+        return output
 
-    batch, no_batch = batch_of(case.models.values(), [case.call, scene.batch])
+    batch, no_batch = batch_of(case.models.values(), [case.call, state.batch])
     step = Step(case.models, run, case.optimizer, batch, no_batch, accumulate)
     if isinstance(way, Way):
         late, zeros = _clearing(way.lines.statements[way.begin :])
         step = dataclasses.replace(step, clears_late=late, keeps_gradients=zeros)
     return step, case
-
-
-def _run_lines(scene: FirstBackward, case: Case, way: Way, exchange: Exchange, backward: Backward) -> Any:
-    lines = dataclasses.replace(way.lines, moment=_exchanged(way.lines, exchange))
-    run = dataclasses.replace(way, lines=lines).function()
-    assert run is not None  # it has run before
-    call = exchange(case.call) if way.given else None
-    return StepLines(run, list(case.models.values()), exchange(scene.batch)).run(call, backward).variables
-
-
-def _run_own_loss(scene: FirstBackward, case: Case, way: OwnLoss, exchange: Exchange, backward: Backward) -> Any:
-    models = {name: dataclasses.replace(model, call=exchange(model.call)) for name, model in scene.models.items()}
-    found = next(loss for loss in own_losses(models, exchange(scene.batch)) if loss.number == way.number)
-    loss = found.compute()
-    backward(loss)
-    return loss
-
-
-def _run_model(case: Case, exchange: Exchange, backward: Backward) -> Any:
-    arguments, keywords = exchange(case.call)
-    output = next(iter(case.models.values()))(*arguments, **keywords)
-    backward(loss_of_outputs(output))
-    return output
 
 
 def _exchanged(lines: Lines, exchange: Exchange) -> Moment:
@@ -162,7 +143,6 @@ def _clearing(statements: Iterable[ast.stmt]) -> tuple[bool, bool]:
     return bool(clearing), bool(zeros)
 
 
-# Which number is the size of the batch: told only where nothing speaks against it.
 _SEQUENCES = (nn.RNNBase, nn.MultiheadAttention)
 
 
@@ -172,14 +152,10 @@ def batch_of(models: Iterable[nn.Module], values: Iterable[Any]) -> tuple[int, s
     if not sizes:
         return 0, "The model is given no tensor with a first dimension, which would be the batch."
     if len(set(sizes)) > 1:
-        told = " and ".join(f"{size:,}" for size in dict.fromkeys(sizes))
-        return 0, f"The tensors of the batch have different first dimensions ({told})."
-    first = next((each for model in models for each in model.modules() if _has_time_first(each)), None)
-    if len(sizes) == 1 and first is not None:
-        kind = f"nn.{type(first).__name__}"
-        return 0, f"The first dimension may be time: the model holds {kind} with batch_first=False."
+        listed = " and ".join(f"{size:,}" for size in dict.fromkeys(sizes))
+        return 0, f"The tensors of the batch have different first dimensions ({listed})."
+    for module in (each for model in models for each in model.modules()):
+        if len(sizes) == 1 and isinstance(module, _SEQUENCES) and not module.batch_first:
+            kind = f"nn.{type(module).__name__}"
+            return 0, f"The first dimension may be time: the model holds {kind} with batch_first=False."
     return sizes[0], ""
-
-
-def _has_time_first(module: nn.Module) -> bool:
-    return isinstance(module, _SEQUENCES) and not module.batch_first
