@@ -33,6 +33,8 @@ from torch_debugger.source.variables import Moment
 
 FrameLine = tuple[str, int]  # file, line
 
+_DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
+
 
 def is_proven(made_at: FrameLine, used_at: FrameLine, modules: Collection[str] = ()) -> bool:
     """Whether the tensor made at one line and used at another could not have been moved. A call of one of the
@@ -40,12 +42,17 @@ def is_proven(made_at: FrameLine, used_at: FrameLine, modules: Collection[str] =
     tree = tree_of(made_at[0])
     if tree is None or sets_default_device(tree):
         return False
-    statements = [*_statements_at(tree, made_at[1])]
-    later = [] if made_at == used_at else [*_other_assignments(tree, made_at[1], statements)]
+    statements = [*statements_at(tree, made_at[1])]
+    later: list[Assignment] = []  # other assignments to the same names, in the function around this line
+    if made_at != used_at:
+        made = [each for each in statements if isinstance(each, Assignment)]
+        names = {name_of(target) for each in made for target in targets(each) if isinstance(target.ctx, ast.Store)}
+        around = [node for node in assignments(function_in(tree, made_at[1]) or tree) if node not in made]
+        later = [node for node in around if names & {name_of(target) for target in targets(node)}]
     named = any(mentions(statement, DEVICES) for statement in statements)
     moved = any(mentions(statement, DEVICES | MOVES) for statement in later)
     used_in = tree_of(used_at[0]) or tree
-    passed = [*statements, *later, *_statements_at(used_in, used_at[1])]
+    passed = [*statements, *later, *statements_at(used_in, used_at[1])]
     return bool(statements) and not (named or moved or any(calls_a_mover(each, tree, modules) for each in passed))
 
 
@@ -72,7 +79,12 @@ def unregistered_layers(root: nn.Module) -> dict[int, FrameLine]:
     found: dict[int, FrameLine] = {}
     for module in root.modules():
         for name, layers in plain_layers(module):
-            line = None if _moved_by_hand(type(module), name) else _constructor_line(type(module), name)
+            # a line or a loop, of the script or of the class's file, may speak both of it and of a move
+            files = [file for file, _ in filter(None, map(class_source, type(module).__mro__))]
+            nodes = (node for tree in (script_tree(), *map(tree_of, files)) if tree for node in ast.walk(tree))
+            small = (each for each in nodes if isinstance(each, ast.stmt) and not isinstance(each, _DEFINITIONS))
+            by_hand = any(mentions(each, frozenset({name})) and mentions(each, MOVES) for each in small)
+            line = None if by_hand else _constructor_line(type(module), name)
             weights = [each for layer in layers.values() for each in (*layer.parameters(), *layer.buffers())]
             found |= {id(each): line for each in weights if line and id(each) not in moved}
     return found
@@ -87,14 +99,6 @@ def plain_layers(module: nn.Module) -> Iterator[tuple[str, dict[Any, nn.Module]]
             yield name, layers
 
 
-def _moved_by_hand(cls: type, attribute: str) -> bool:
-    """Whether a line or a loop, of the script or of the class's file, speaks both of it and of a move."""
-    trees = [script_tree(), *(tree_of(file) for file, _ in filter(None, map(class_source, cls.__mro__)))]
-    statements = (node for tree in trees if tree for node in ast.walk(tree) if isinstance(node, ast.stmt))
-    small = (each for each in statements if not isinstance(each, ast.FunctionDef | ast.ClassDef))
-    return any(mentions(each, frozenset({attribute})) and mentions(each, MOVES) for each in small)
-
-
 def script_tree() -> ast.Module | None:
     return tree_of(getattr(sys.modules.get("__main__"), "__file__", None) or "")
 
@@ -106,37 +110,24 @@ def _constructor_line(cls: type, attribute: str) -> FrameLine | None:
         tree = tree_of(file)
         if tree is None or sets_default_device(tree):
             return None
-        trees = [tree, *(other for other in user_trees() if other is not tree)]
-        outside = [each for one in trees for each in _outside_other_classes(one, family)]
-        setting = [each for each in outside if _sets(each, attribute)]
-        if any(each in setting for each in _constructor(statement)):
-            return (file, setting[0].lineno) if len(setting) == 1 and _is_untouched(setting[0], tree) else None
+        setting: list[Assignment] = []
+        for one in (tree, *(other for other in user_trees() if other is not tree)):
+            others = [node for node in ast.walk(one) if isinstance(node, ast.ClassDef) and node.name not in family]
+            theirs = {id(node) for other in others for node in ast.walk(other)}
+            for each in assignments(one):
+                names = [target.attr for target in targets(each) if isinstance(target, ast.Attribute)]
+                setting += [each] if attribute in names and id(each) not in theirs else []
+        begun = [each for each in statement.body if isinstance(each, ast.FunctionDef) and each.name == "__init__"]
+        if any(node in setting for each in begun for node in ast.walk(each)):
+            first, script = setting[0], script_tree()
+            following = Following([tree] if script is None or script is tree else [tree, script])
+            value = first.value if len(setting) == 1 else None
+            proven = value is not None and following.untouched(value, tree, first.lineno)
+            return (file, first.lineno) if proven else None
     return None
 
 
-def _is_untouched(setting: Assignment, tree: ast.Module) -> bool:
-    script = script_tree()
-    following = Following([tree] if script is None or script is tree else [tree, script])
-    return setting.value is not None and following.untouched(setting.value, tree, setting.lineno)
-
-
-def _sets(assignment: Assignment, attribute: str) -> bool:
-    return any(isinstance(target, ast.Attribute) and target.attr == attribute for target in targets(assignment))
-
-
-def _outside_other_classes(tree: ast.Module, family: set[str]) -> list[Assignment]:
-    others = [node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and node.name not in family]
-    theirs = {id(node) for other in others for node in ast.walk(other)}
-    return [node for node in assignments(tree) if id(node) not in theirs]
-
-
-def _constructor(cls: ast.ClassDef) -> Iterator[ast.AST]:
-    for node in cls.body:
-        if isinstance(node, ast.FunctionDef) and node.name == "__init__":
-            yield from ast.walk(node)
-
-
-def _statements_at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
+def statements_at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
     """The simple statement at this line: no block, whose other lines are another matter."""
     statements = (node for node in ast.walk(tree) if isinstance(node, ast.stmt))
     for node in statements:
@@ -144,16 +135,6 @@ def _statements_at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
             yield node
 
 
-def _other_assignments(tree: ast.Module, line: int, statements: list[ast.stmt]) -> Iterator[Assignment]:
-    """Other assignments to the names these statements assign, in the function around this line."""
-    made = [each for each in statements if isinstance(each, Assignment)]
-    names = {name_of(target) for each in made for target in targets(each) if isinstance(target.ctx, ast.Store)}
-    for node in assignments(function_in(tree, line) or tree):
-        if node not in made and names & {name_of(target) for target in targets(node)}:
-            yield node
-
-
-# Tensors that objects of the user's classes keep since they were made: a trainer's weights, a loss's scale.
 _DEEPEST = 4
 _MOST_ITEMS = 16
 
@@ -172,14 +153,11 @@ def _walk(value: Any, seen: dict[int, Any], depth: int) -> None:
     if depth > _DEEPEST or id(value) in seen or is_a(value, (torch.Tensor, type)):
         return
     attributes = getattr(value, "__dict__", None)
-    if type(attributes) is dict and class_source(type(value)) is not None:
-        seen[id(value)] = value
-    for each in _held(value, attributes):
-        _walk(each, seen, depth + 1)
-
-
-def _held(value: Any, attributes: Any) -> Iterator[Any]:
+    parts: list[Any] = []
     if is_one_of(value, (list, tuple, dict)):
-        yield from [*(value.values() if type(value) is dict else value)][:_MOST_ITEMS]
+        parts = [*(value.values() if type(value) is dict else value)][:_MOST_ITEMS]
     elif type(attributes) is dict and class_source(type(value)) is not None:
-        yield from [*attributes.values()]
+        seen[id(value)] = value
+        parts = [*attributes.values()]
+    for each in parts:
+        _walk(each, seen, depth + 1)

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import ast
 import dataclasses
-import itertools
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from types import FrameType
 from typing import Any
 
@@ -18,9 +17,8 @@ from torch_debugger.source.device_placement import assignments, targets
 from torch_debugger.source.files import is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a
 from torch_debugger.source.syntax import FunctionNode, function_in, parameters
-from torch_debugger.trials.cpu_tensors import FrameLine, is_proven, plain_layers
+from torch_debugger.trials.cpu_tensors import FrameLine, is_proven, plain_layers, statements_at
 from torch_debugger.trials.pretended_gpu import DeviceMismatchError, ScriptPretence
-from torch_debugger.trials.pretended_gpu import FrameLine as pretended_gpu_FrameLine
 from torch_debugger.trials.step_lines import ONCE_MORE
 from torch_debugger.trials.unmoved_tensors import loop_at, may_be_moved
 
@@ -40,7 +38,12 @@ def describe_mismatch(
         return dataclasses.replace(draft, error="two devices met, but not by a line that can be named")
     if made_at not in left_behind.values() and not is_proven(made_at, used_at):
         return dataclasses.replace(draft, error="two devices met, but the script may move that tensor")
-    module = _module_path(frame, model, draft.root)
+    # the module whose method this frame is, or is called by
+    paths = {id(module): f"{draft.root}.{name}".rstrip(".") for name, module in model.named_modules()}
+    around: FrameType | None = frame
+    while around is not None and id(_first_argument(around)) not in paths:
+        around = around.f_back
+    module = paths[id(_first_argument(around))] if around is not None else None
     return dataclasses.replace(
         draft,
         outcome="mismatch",
@@ -53,16 +56,6 @@ def describe_mismatch(
     )
 
 
-def _module_path(frame: FrameType | None, model: nn.Module, root: str) -> str | None:
-    """The module whose method this frame is, or is called by."""
-    paths = {id(module): f"{root}.{name}".rstrip(".") for name, module in model.named_modules()}
-    while frame is not None:
-        if id(_first_argument(frame)) in paths:
-            return paths[id(_first_argument(frame))]
-        frame = frame.f_back
-    return None
-
-
 def _first_argument(frame: FrameType) -> Any:
     names = frame.f_code.co_varnames
     return frame.f_locals.get(names[0]) if names and frame.f_code.co_argcount else None
@@ -72,30 +65,22 @@ def tensors_of(
     frame: FrameType, odd: torch.Tensor | None, accelerated: Callable[[torch.Tensor], bool], device: str
 ) -> Iterator[LocalTensor]:
     """The tensors this frame can name, the odd one first where it is among them."""
-    named = [*_named_tensors(frame)]
-    named.sort(key=lambda item: item[1] is not odd)
-    for name, tensor in itertools.islice(named, _MOST_TENSORS):
+    owner = _first_argument(frame)
+    named: list[tuple[str, Any]] = [*frame.f_locals.items()]
+    if isinstance(owner, nn.Module):
+        first = frame.f_code.co_varnames[0]
+        named += [(f"{first}.{name}", value) for name, value in vars(owner).items()]
+        for name, layers in plain_layers(owner):
+            for key, layer in layers.items():
+                named += [(f"{first}.{name}[{key!r}].{path}", weight) for path, weight in layer.named_parameters()]
+    tensors = [(name, value) for name, value in named if isinstance(value, torch.Tensor)]
+    tensors.sort(key=lambda item: item[1] is not odd)
+    for name, tensor in tensors[:_MOST_TENSORS]:
         place = f"{device}:0" if accelerated(tensor) else "cpu"
         dtype = str(tensor.dtype).removeprefix("torch.")
         yield LocalTensor(name, tuple(tensor.shape), dtype, place, tensor.requires_grad)
 
 
-def _named_tensors(frame: FrameType) -> Iterator[tuple[str, torch.Tensor]]:
-    for name, value in frame.f_locals.items():
-        if isinstance(value, torch.Tensor):
-            yield name, value
-    owner = _first_argument(frame)
-    if isinstance(owner, nn.Module):
-        for name, value in vars(owner).items():
-            if isinstance(value, torch.Tensor):
-                yield f"{frame.f_code.co_varnames[0]}.{name}", value
-        for name, layers in plain_layers(owner):
-            for key, layer in layers.items():
-                for path, weight in layer.named_parameters():
-                    yield f"{frame.f_code.co_varnames[0]}.{name}[{key!r}].{path}", weight
-
-
-# Which variable brings a tensor of the CPU to where it meets others, and where it should be moved.
 def describe_script_mismatch(
     mismatch: DeviceMismatchError, pretence: ScriptPretence, draft: Rehearsal
 ) -> Rehearsal | None:
@@ -107,7 +92,8 @@ def describe_script_mismatch(
     frame, name = _bringer(mismatch.frame, mismatch.made_at, pretence)
     file, line = frame.f_code.co_filename, frame.f_lineno
     made_file, made_line = mismatch.made_at
-    loop = _loop(made_file, made_line)
+    made_tree = tree_of(made_file)
+    loop = loop_at(made_tree, made_line) if made_tree is not None else None
     if loop is not None:
         names = [each for each in _left(loop) if _holds_cpu(frame.f_locals.get(each), mismatch.made_at, pretence)]
         if may_be_moved(list(_bound(loop)), made_file, made_line):
@@ -117,15 +103,18 @@ def describe_script_mismatch(
     else:
         if not is_proven(mismatch.made_at, mismatch.used_at, _modules(mismatch.frame)):
             return None
-        names, moved_at, text = *_assigned(frame, name, mismatch.made_at, pretence), ""
+        names, moved_at, text = *_assigned(frame, name, pretence), ""
     if _may_be_moved_on_the_way(mismatch.frame, mismatch.made_at, pretence):
         return None
-    kind = _kind(frame.f_locals.get(names[0])) if len(names) == 1 else "tensor"
+    value = frame.f_locals.get(names[0]) if len(names) == 1 else None
+    kind = "dict" if isinstance(value, dict) else "list" if isinstance(value, (list, tuple)) else "tensor"
     place = place_at(file, line) if name or loop is not None else place_at(*mismatch.used_at)
-    if loop is not None and _uses_the_cpu(loop):
+    if loop is not None and any(isinstance(part, ast.Attribute) and part.attr == "cpu" for part in ast.walk(loop)):
+        # a turn also computes on the CPU: then the variable itself may be meant to stay there
         names, moved_at, kind = [name], place, "argument"
     tensors = tuple(tensors_of(frame if name else mismatch.frame, mismatch.odd, pretence.accelerated, draft.device))
-    device = draft.device_text if _is_known(draft.device_text, frame) else ""
+    known = {*frame.f_locals, *frame.f_globals}
+    device = draft.device_text if _root_is_known(draft.device_text, known) else ""
     if loop is None:
         met = [each.name for each in tensors if each.device != "cpu" and each.name.isidentifier()]
         met.sort(key=lambda each: each not in _names_at(mismatch))
@@ -151,16 +140,13 @@ def describe_script_mismatch(
     )
 
 
-def _may_be_moved_on_the_way(
-    frame: FrameType | None, made_at: pretended_gpu_FrameLine, pretence: ScriptPretence
-) -> bool:
+def _may_be_moved_on_the_way(frame: FrameType | None, made_at: FrameLine, pretence: ScriptPretence) -> bool:
     """Whether a function that it comes through moves it under a condition, which another machine may meet."""
     attribute = attribute_at(*made_at).rpartition(".")[2]
     while frame is not None and frame.f_code.co_name != ONCE_MORE:
+        file = frame.f_code.co_filename
         names = [name for name, value in frame.f_locals.items() if _holds_cpu(value, made_at, pretence)]
-        if is_user_file(frame.f_code.co_filename) and may_be_moved(
-            [*names, attribute], frame.f_code.co_filename, frame.f_lineno
-        ):
+        if is_user_file(file) and may_be_moved([*names, attribute], file, frame.f_lineno):
             return True
         frame = frame.f_back
     return False
@@ -169,18 +155,13 @@ def _may_be_moved_on_the_way(
 def _names_at(mismatch: DeviceMismatchError) -> set[str]:
     file, line = mismatch.used_at or ("", 0)
     tree = tree_of(file)
-    statements = _statements_at(tree, line) if tree is not None else ()
+    statements = statements_at(tree, line) if tree is not None else ()
     return {node.id for each in statements for node in ast.walk(each) if isinstance(node, ast.Name)}
 
 
 def _modules(frame: FrameType) -> list[str]:
     variables = {**frame.f_globals, **frame.f_locals}
     return [name for name, value in variables.items() if is_a(value, nn.Module)]
-
-
-def _uses_the_cpu(loop: ast.For) -> bool:
-    """Whether a turn also computes on the CPU: then the variable itself may be meant to stay there."""
-    return any(isinstance(part, ast.Attribute) and part.attr == "cpu" for part in ast.walk(loop))
 
 
 def _inner(iterated: ast.expr) -> ast.expr:
@@ -190,51 +171,24 @@ def _inner(iterated: ast.expr) -> ast.expr:
     return iterated
 
 
-def _kind(value: Any) -> str:
-    return "dict" if isinstance(value, dict) else "list" if isinstance(value, (list, tuple)) else "tensor"
-
-
-def _loop(file: str, line: int) -> ast.For | None:
-    tree = tree_of(file)
-    return loop_at(tree, line) if tree is not None else None
-
-
-def _bringer(frame: FrameType, made_at: pretended_gpu_FrameLine, pretence: ScriptPretence) -> tuple[FrameType, str]:
+def _bringer(frame: FrameType, made_at: FrameLine, pretence: ScriptPretence) -> tuple[FrameType, str]:
     """The outermost frame with a variable of that origin in the statement it is at, and the variable."""
     found, name, asked = frame, "", frame
     while asked is not None:
-        known = next(_of_origin(asked, made_at, pretence), "")
-        if known:
-            found, name = asked, known
+        tree, values = tree_of(asked.f_code.co_filename), asked.f_locals
+        for statement in statements_at(tree, asked.f_lineno) if tree is not None else ():
+            nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
+            added_to = statement.target if isinstance(statement, ast.AugAssign) else None
+            read = (node.id for node in nodes if isinstance(node.ctx, ast.Load) or node is added_to)
+            known = next((each for each in read if _holds_cpu(values.get(each), made_at, pretence)), "")
+            if known:
+                found, name = asked, known
+                break
         asked = asked.f_back if asked.f_code.co_name != ONCE_MORE else None  # type: ignore[assignment]
     return found, name
 
 
-def _of_origin(frame: FrameType, made_at: pretended_gpu_FrameLine, pretence: ScriptPretence) -> Iterator[str]:
-    tree = tree_of(frame.f_code.co_filename)
-    held = frame.f_locals
-    for statement in _statements_at(tree, frame.f_lineno) if tree is not None else ():
-        for node in ast.walk(statement):
-            if not isinstance(node, ast.Name) or not _reads(statement, node):
-                continue
-            if _holds_cpu(held.get(node.id), made_at, pretence):
-                yield node.id
-
-
-def _reads(statement: ast.stmt, node: ast.Name) -> bool:
-    adds = isinstance(statement, ast.AugAssign) and statement.target is node
-    return adds or isinstance(node.ctx, ast.Load)
-
-
-def _statements_at(tree: ast.Module, line: int) -> Iterator[ast.stmt]:
-    for node in ast.walk(tree):
-        if not isinstance(node, ast.stmt) or hasattr(node, "body"):
-            continue
-        if node.lineno <= line <= (node.end_lineno or node.lineno):
-            yield node
-
-
-def _holds_cpu(value: Any, made_at: pretended_gpu_FrameLine, pretence: ScriptPretence) -> bool:
+def _holds_cpu(value: Any, made_at: FrameLine, pretence: ScriptPretence) -> bool:
     if isinstance(value, nn.Module):
         return False
     return any(pretence.line_of(each) == made_at for each in tensors_in(value))
@@ -253,9 +207,7 @@ def _left(loop: ast.For) -> Iterator[str]:
     yield from (name for name in _bound(loop) if name in used and name not in moved)
 
 
-def _assigned(
-    frame: FrameType, name: str, made_at: pretended_gpu_FrameLine, pretence: ScriptPretence
-) -> tuple[list[str], Place]:
+def _assigned(frame: FrameType, name: str, pretence: ScriptPretence) -> tuple[list[str], Place]:
     """The last statement before the frame's line that assigns the variable, and all that it leaves there."""
     tree = tree_of(frame.f_code.co_filename)
     if tree is None or not name:
@@ -271,21 +223,17 @@ def _assigned(
     if last is None or not isinstance(last, ast.Assign):
         return [], Place()
     names = [target.id for target in targets(last) if isinstance(target, ast.Name)]
-    own = [each for each in names if each == name or _is_left(frame.f_locals.get(each), pretence)]
-    return own, place_at(frame.f_code.co_filename, last.lineno)
+    values = {each: frame.f_locals.get(each) for each in names}
+    left = [each for each, value in values.items() if isinstance(value, torch.Tensor) and pretence.line_of(value)]
+    return [each for each in names if each == name or each in left], place_at(frame.f_code.co_filename, last.lineno)
 
 
-def _is_left(value: Any, pretence: ScriptPretence) -> bool:
-    return isinstance(value, torch.Tensor) and pretence.line_of(value) is not None
-
-
-def _is_known(text: str, frame: FrameType) -> bool:
-    """Whether the expression means something where the tensor is brought in."""
+def _root_is_known(text: str, known: Collection[str]) -> bool:
+    """Whether the expression means something where these names are known."""
     root = text.partition(".")[0]
-    return not root.isidentifier() or root in frame.f_locals or root in frame.f_globals
+    return not root.isidentifier() or root in known
 
 
-# How a line can name the device that its tensor should be made on.
 def device_at(line: FrameLine, asked: str, tensors: Sequence[str] = ()) -> str:
     """What the model is moved to, as far as that is known at this line; else the device of one of the `tensors`
     that are on it; empty where neither is known there."""
@@ -293,37 +241,23 @@ def device_at(line: FrameLine, asked: str, tensors: Sequence[str] = ()) -> str:
     if tree is None:
         return ""
     function = function_in(tree, line[1])
-    known = _known_at(line[1], tree, function)
-    ways = [asked, *(each for each in known if each == "device" or each.endswith(".device"))]
-    ways += [f"{name}.device" for name in tensors if name in known and function is not None]
-    return next((each for each in ways if _is_meant(each, known)), "")
-
-
-def _is_meant(text: str, known: set[str]) -> bool:
-    root = text.partition(".")[0]
-    return bool(text) and (not root.isidentifier() or root in known) and (root != "self" or text in known)
-
-
-def _known_at(line: int, tree: ast.Module, function: FunctionNode | None) -> set[str]:
-    """Variables of the file, and what the function has made by then: parameters, variables, its attributes."""
-    outside = [
+    # variables of the file, and what the function has made by then: parameters, variables, its attributes
+    known = {
         target.id
         for node in tree.body
         for each in (assignments(node) if not isinstance(node, FunctionNode | ast.ClassDef) else ())
         for target in targets(each)
-        if isinstance(target, ast.Name) and (function is not None or each.lineno < line)
-    ]
-    imported = [
-        (alias.asname or alias.name).partition(".")[0]
-        for node in nodes_of(tree)
-        if isinstance(node, ast.Import | ast.ImportFrom)
-        for alias in node.names
-    ]
-    if function is None:
-        return {*outside, *imported}
-    before = [each for each in assignments(function) if each.lineno < line]
-    own = [ast.unparse(each) for one in before for each in targets(one)]
-    return {*outside, *imported, *parameters(function), *own}
+        if isinstance(target, ast.Name) and (function is not None or each.lineno < line[1])
+    }
+    imports = [node for node in nodes_of(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+    known |= {(alias.asname or alias.name).partition(".")[0] for node in imports for alias in node.names}
+    if function is not None:
+        before = [each for each in assignments(function) if each.lineno < line[1]]
+        known |= {*parameters(function), *(ast.unparse(target) for each in before for target in targets(each))}
+    ways = [asked, *(each for each in known if each == "device" or each.endswith(".device"))]
+    ways += [f"{name}.device" for name in tensors if name in known and function is not None]
+    meant = (text for text in ways if text and _root_is_known(text, known))
+    return next((text for text in meant if not text.startswith("self.") or text in known), "")
 
 
 def attribute_at(file: str, line: int) -> str:

@@ -14,7 +14,7 @@ from torch_debugger.model.forks import ForkedTask
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.source.device_placement import sets_default_device
-from torch_debugger.trials.cpu_tensors import FrameLine, left_behind, script_tree, unregistered_layers
+from torch_debugger.trials.cpu_tensors import left_behind, script_tree, unregistered_layers
 
 _WRAPPERS = (nn.DataParallel, nn.parallel.DistributedDataParallel)
 
@@ -33,7 +33,6 @@ class RehearsalProcess:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
         *,
-        device: str = "cuda",
         timeout_s: float = 20.0,
         step: int,
         unregistered: bool = False,
@@ -41,7 +40,7 @@ class RehearsalProcess:
         """Fork now, with the model and the batch as they are, and return at once.
 
         `unregistered`: layers in plain lists count as left on the CPU (in a run another check tells)."""
-        draft = Rehearsal(root_name, device, "failed", Place(), None, "", (), (), 0.0, step)
+        draft = Rehearsal(root_name, "cuda", "failed", Place(), None, "", (), (), 0.0, step)
         reason = refusal()
         if reason:
             return RehearsalProcess(None, dataclasses.replace(draft, error=reason))
@@ -79,23 +78,14 @@ def rehearse(
     args: tuple[Any, ...],
     kwargs: dict[str, Any],
     *,
-    device: str = "cuda",
     timeout_s: float = 20.0,
     step: int,
     unregistered: bool = False,
 ) -> Rehearsal:
     """The same, waited for."""
-    process = RehearsalProcess.start(
-        root,
-        root_name,
-        args,
-        kwargs,
-        device=device,
-        timeout_s=timeout_s,
-        step=step,
-        unregistered=unregistered,
-    )
-    return process.wait()
+    return RehearsalProcess.start(
+        root, root_name, args, kwargs, timeout_s=timeout_s, step=step, unregistered=unregistered
+    ).wait()
 
 
 def refusal() -> str:
@@ -117,31 +107,21 @@ def _rehearse_here(
     model = root.module if isinstance(root, _WRAPPERS) else root
     try:
         stays = left_behind(model) | (unregistered_layers(model) if unregistered else {})
-        record = _forward(model, args, kwargs, draft, stays)
+        # Imported in the fork alone: fake tensors bring modules that the training does not need.
+        from torch_debugger.trials.device_mismatch import describe_mismatch
+        from torch_debugger.trials.pretended_gpu import DeviceMismatchError, Pretence
+
+        pretence = Pretence(draft.device, stays)
+        prepare_torch()
+        try:
+            with torch.no_grad(), pretence:
+                getattr(model, "_orig_mod", model)(*args, **kwargs)
+            record = dataclasses.replace(draft, outcome="passed")
+        except DeviceMismatchError as mismatch:
+            record = describe_mismatch(mismatch, model, stays, pretence.accelerated, draft)
     except Exception as error:
         record = dataclasses.replace(draft, error=f"{type(error).__name__}: {error}"[:500])
     return json.dumps(to_plain(record))
-
-
-def _forward(
-    model: nn.Module,
-    args: tuple[Any, ...],
-    kwargs: dict[str, Any],
-    draft: Rehearsal,
-    stays: dict[int, FrameLine],
-) -> Rehearsal:
-    # Imported in the fork alone: fake tensors bring modules that the training does not need.
-    from torch_debugger.trials.device_mismatch import describe_mismatch as describe
-    from torch_debugger.trials.pretended_gpu import DeviceMismatchError, Pretence
-
-    pretence = Pretence(draft.device, stays)
-    prepare_torch()
-    try:
-        with torch.no_grad(), pretence:
-            getattr(model, "_orig_mod", model)(*args, **kwargs)
-    except DeviceMismatchError as mismatch:
-        return describe(mismatch, model, stays, pretence.accelerated, draft)
-    return dataclasses.replace(draft, outcome="passed")
 
 
 def prepare_torch() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
@@ -21,7 +21,9 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_flatten, tree_map
 
 from torch_debugger.records import Rehearsal
-from torch_debugger.source.files import is_user_file, line_at
+from torch_debugger.source.files import line_at
+from torch_debugger.source.frames import user_frame
+from torch_debugger.trials.cpu_tensors import FrameLine
 from torch_debugger.trials.remaining_statements import Turns
 
 STAND_IN = "lazy"
@@ -30,9 +32,6 @@ _TRUE_DEVICE: Any = _OPEN_CLASS.device
 _TRULY_AVAILABLE = torch.cuda.is_available
 _TORCH_FOLDER = os.path.dirname(torch.__file__) + os.sep
 _MISMATCH = ("at least two devices", "two different devices", "not at the same device")
-
-
-FrameLine = tuple[str, int]  # file, line
 
 
 class DeviceMismatchError(RuntimeError):
@@ -87,7 +86,12 @@ class Pretence(TorchFunctionMode):
         if function is torch.device:  # the type itself: torch.device("cuda") is the user's own value
             return function(*args, **kwargs)
         if getattr(function, "__name__", "") == "__get__":
-            return self._property(function, args)
+            name = getattr(getattr(function, "__self__", None), "__name__", "")
+            if name == "device":
+                return self._seen_device if self.accelerated(args[0]) else torch.device("cpu")
+            if name in ("is_cuda", "is_cpu"):
+                return self.accelerated(args[0]) == (name == "is_cuda" and self._seen_device.type == "cuda")
+            return function(*args)
         given = [item for item in tree_flatten((args, kwargs))[0] if isinstance(item, torch.Tensor)]
         try:
             result = self._call(function, args, kwargs)
@@ -104,11 +108,15 @@ class Pretence(TorchFunctionMode):
         if name == "cuda":
             return args[0].to(STAND_IN)
         if name == "to":  # the device may come first, as text
-            args = tuple(_as_stand_in(item) for item in args)
+            texts = [isinstance(item, str) and not item.startswith("torch.") for item in args]
+            args = tuple(torch.device(STAND_IN) if is_text else item for item, is_text in zip(args, texts, strict=True))
         if kwargs.get("device") is not None:
             kwargs["device"] = torch.device(STAND_IN)
-        if name == "__getitem__":
-            self._check_index(args)
+        if name == "__getitem__" and not self.accelerated(args[0]):
+            # fake tensors allow a CPU tensor indexed from the accelerator; real ones do not
+            indices = [item for item in tree_flatten(args[1])[0] if isinstance(item, torch.Tensor)]
+            if any(self.accelerated(item) for item in indices):
+                raise self._mismatch([args[0]])
         return function(*args, **kwargs)
 
     def _pretend(self, item: Any) -> Any:
@@ -121,25 +129,11 @@ class Pretence(TorchFunctionMode):
             self._stand_ins[id(item)] = (item, torch.empty_like(item, device=STAND_IN, requires_grad=False))
         return self._stand_ins[id(item)][1]
 
-    def _property(self, function: Any, args: tuple[Any, ...]) -> Any:
-        name = getattr(getattr(function, "__self__", None), "__name__", "")
-        if name == "device":
-            return self._seen_device if self.accelerated(args[0]) else torch.device("cpu")
-        if name in ("is_cuda", "is_cpu"):
-            return self.accelerated(args[0]) == (name == "is_cuda" and self._seen_device.type == "cuda")
-        return function(*args)
-
     def accelerated(self, tensor: torch.Tensor) -> bool:
         """Whether this tensor would be on the accelerator."""
         if isinstance(tensor, FakeTensor):
             return bool(tensor.fake_device.type == STAND_IN)
         return id(tensor) not in self._made
-
-    def _check_index(self, args: tuple[Any, ...]) -> None:
-        """Fake tensors allow a CPU tensor indexed from the accelerator; real ones do not."""
-        indices = [item for item in tree_flatten(args[1])[0] if isinstance(item, torch.Tensor)]
-        if not self.accelerated(args[0]) and any(self.accelerated(item) for item in indices):
-            raise self._mismatch([args[0]])
 
     def _remember(self, result: Any, given: list[torch.Tensor], name: str) -> None:
         """Where each CPU tensor comes from: this line, or the line that made what it was made of."""
@@ -169,22 +163,6 @@ def _available_as_seen() -> bool:
 def _torch_asks() -> bool:
     """Whether the function that calls this was called by torch, who must hear the truth."""
     return sys._getframe(2).f_code.co_filename.startswith(_TORCH_FOLDER)
-
-
-def _as_stand_in(item: Any) -> Any:
-    is_text_device = isinstance(item, str) and not item.startswith("torch.")
-    return torch.device(STAND_IN) if is_text_device else item
-
-
-def user_frame() -> FrameType | None:
-    return next((frame for frame in _frames() if is_user_file(frame.f_code.co_filename)), None)
-
-
-def _frames() -> Iterator[FrameType]:
-    frame: FrameType | None = sys._getframe(1)
-    while frame is not None:
-        yield frame
-        frame = frame.f_back
 
 
 def line_of(frame: FrameType | None) -> FrameLine | None:
@@ -241,7 +219,7 @@ class ScriptPretence(Pretence):
         self._tell = tell  # while the frames of a mismatch still stand
         self._sure = set(moved)
         self._kept: list[Any] = []  # so that no id is used twice
-        self.told: dict[int, Rehearsal] = {}  # by the error, where it is certain
+        self.records: dict[int, Rehearsal] = {}  # by the error, where it is certain
         self.turns = Turns()
 
     def stays(self, tensor: torch.Tensor, line: FrameLine) -> None:
@@ -276,7 +254,9 @@ class ScriptPretence(Pretence):
     ) -> Any:
         self.turns.operations += 1
         answer = _ANSWERS.get(getattr(function, "__name__", ""))
-        if answer is not None and args and isinstance(args[0], torch.Tensor) and self._has_no_values(args[0]):
+        first = args[0] if args else None
+        has_no_values = isinstance(first, torch.Tensor) and (isinstance(first, FakeTensor) or self.accelerated(first))
+        if answer is not None and has_no_values:
             return answer(*args, **(kwargs or {}))
         return super().__torch_function__(function, types, args, kwargs)
 
@@ -288,9 +268,6 @@ class ScriptPretence(Pretence):
             lambda item: self._pretend(item) if isinstance(item, torch.Tensor) else item, (args, kwargs)
         )
         return function(*args, **kwargs)
-
-    def _has_no_values(self, tensor: torch.Tensor) -> bool:
-        return isinstance(tensor, FakeTensor) or self.accelerated(tensor)
 
     def _remember(self, result: Any, given: list[torch.Tensor], name: str) -> None:
         super()._remember(result, given, name)
@@ -306,11 +283,9 @@ class ScriptPretence(Pretence):
 
     def _mismatch(self, given: list[torch.Tensor]) -> DeviceMismatchError:
         error = super()._mismatch(given)
-        record = self._tell(error, self) if self._is_sure(given) else None
+        sure = any(self.accelerated(item) and id(item) in self._sure for item in given)
+        record = self._tell(error, self) if sure else None
         if record is not None:
-            self.told[id(error)] = record
+            self.records[id(error)] = record
             self._kept.append(error)
         return error
-
-    def _is_sure(self, given: Sequence[torch.Tensor]) -> bool:
-        return any(self.accelerated(item) and id(item) in self._sure for item in given)

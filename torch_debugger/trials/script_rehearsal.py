@@ -22,6 +22,7 @@ from torch_debugger.model.forks import ForkedTask, can_be_refused
 from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.records.codec import to_plain
+from torch_debugger.source.frames import user_frame
 from torch_debugger.source.variables import Moment
 from torch_debugger.trials.cpu_tensors import kept_on_the_cpu, left_behind
 from torch_debugger.trials.gpu_rehearsal import RehearsalProcess, prepare_torch, refusal
@@ -58,23 +59,23 @@ def start(moments: Sequence[Moment], moves: Iterable[tuple[nn.Module, Place]], s
         return None
     modules, device = [module for module, _ in asked], asked[0][1]
     draft = Rehearsal("", "cuda", "failed", Place(), None, "", (), (), 0.0, step, of_script=True, device_text=device)
-    return RehearsalProcess(ForkedTask(lambda: _told(moments, modules, draft), _TIME_LIMIT_S), draft)
 
+    def task() -> str:
+        try:
+            record = _rehearsed(moments, modules, draft)
+        except _FoundError as found:
+            record = found.record
+        except BaseException as error:  # the user's own code runs here, and may raise anything
+            record = dataclasses.replace(draft, error=f"{type(error).__name__}: {error}"[:500])
+        return json.dumps(to_plain(record))
 
-def _told(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: Rehearsal) -> str:
-    try:
-        record = _rehearsed(moments, modules, draft)
-    except _FoundError as found:
-        record = found.record
-    except BaseException as error:  # the user's own code runs here, and may raise anything
-        record = dataclasses.replace(draft, error=f"{type(error).__name__}: {error}"[:500])
-    return json.dumps(to_plain(record))
+    return RehearsalProcess(ForkedTask(task, _TIME_LIMIT_S), draft)
 
 
 def _rehearsed(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: Rehearsal) -> Rehearsal:
     from torch_debugger.model.forks import seal
     from torch_debugger.trials.device_mismatch import describe_script_mismatch as describe
-    from torch_debugger.trials.pretended_gpu import ScriptPretence, line_of, user_frame
+    from torch_debugger.trials.pretended_gpu import ScriptPretence, line_of
 
     stays = {key: line for module in modules for key, line in left_behind(module).items()}
     moved = moved_weights(modules)
@@ -89,16 +90,14 @@ def _rehearsed(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: R
                 pretence.stays(tensor, line)
 
     def passed_over(error: Exception) -> None:
-        if id(error) in pretence.told:
-            raise _FoundError(pretence.told[id(error)])
+        if id(error) in pretence.records:
+            raise _FoundError(pretence.records[id(error)])
 
     def move(module: nn.Module, *arguments: Any, **keywords: Any) -> nn.Module:
         return pretence.move(module, *arguments, **keywords)
 
-    def leave(module: nn.Module) -> nn.Module:
-        return pretence.leave(module)
-
-    moving = [(nn.Module, "to", move), (nn.Module, "cuda", move), (nn.Module, "cpu", leave)]
+    moving: list[tuple[Any, str, Any]] = [(nn.Module, "to", move), (nn.Module, "cuda", move)]
+    moving.append((nn.Module, "cpu", lambda module: pretence.leave(module)))
     setattr(builtins, PASSED_OVER, passed_over)
     setattr(builtins, ONE_TURN, lambda items: itertools.islice(items, 1))
     setattr(builtins, FEW_TURNS, pretence.turns.of)
@@ -116,7 +115,6 @@ def _rehearsed(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: R
     return dataclasses.replace(draft, outcome="passed")
 
 
-# The rest of a script without its training: no backward, no update, of every loader one batch.
 @contextmanager
 def without_training(batch_taken: Callable[[DataLoader[Any], Any], None]) -> Iterator[None]:
     """No backward and no update; of every loader one batch, which is handed to `batch_taken` first."""
@@ -129,16 +127,15 @@ def without_training(batch_taken: Callable[[DataLoader[Any], Any], None]) -> Ite
     def stay(*arguments: Any, **keywords: Any) -> None:
         """Not made here."""
 
+    def gradients(outputs: Any, inputs: Any, *others: Any, **how: Any) -> tuple[torch.Tensor, ...]:
+        return tuple(map(torch.zeros_like, inputs if isinstance(inputs, (tuple, list)) else (inputs,)))
+
     def step(optimizer: Optimizer, closure: Callable[[], Any] | None = None) -> Any:
         return closure() if closure is not None else None
 
     entries: list[tuple[Any, str, Any]] = [
         (torch.autograd, "backward", stay),
-        (
-            torch.autograd,
-            "grad",
-            lambda outputs, inputs, *others, **how: tuple(map(torch.zeros_like, _several(inputs))),
-        ),
+        (torch.autograd, "grad", gradients),
         (torch.amp.GradScaler, "scale", lambda scaler, outputs: outputs),
         (DataLoader, "__iter__", batches),
     ]
@@ -147,10 +144,6 @@ def without_training(batch_taken: Callable[[DataLoader[Any], Any], None]) -> Ite
     entries += [(kind, "step", step) for kind in _below(Optimizer) if "step" in vars(kind)]
     with replaced(entries):
         yield
-
-
-def _several(inputs: Any) -> Any:
-    return inputs if isinstance(inputs, (tuple, list)) else (inputs,)
 
 
 def _below(kind: type[Any]) -> Iterator[type[Any]]:

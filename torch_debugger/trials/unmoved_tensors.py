@@ -5,7 +5,6 @@ from __future__ import annotations
 import ast
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from types import CodeType
 from typing import Any
 
 import torch
@@ -29,6 +28,8 @@ from torch_debugger.source.files import class_source, nodes_of, place_at, tree_o
 from torch_debugger.source.objects import is_a
 from torch_debugger.source.syntax import FunctionNode, argument_of, elements_of, function_in, parameters
 from torch_debugger.source.variables import Moment
+from torch_debugger.trials.cpu_tensors import FrameLine
+from torch_debugger.trials.remaining_statements import codes_of
 
 # Whoever speaks of these may have the model moved by somebody else.
 _PLACERS = frozenset({
@@ -42,7 +43,9 @@ def unmoved_model(models: Sequence[tuple[str, nn.Module]], moments: Sequence[Mom
     if len(models) != 1 or not moments:
         return None
     (name, model), moment, trees = models[0], moments[0], _trees_of(moments)
-    if moment.variables.get(name) is not model or not _is_on_the_cpu(model):
+    weights = [*model.parameters(), *model.buffers()]
+    on_the_cpu = bool(weights) and all(each.device.type == "cpu" for each in weights)
+    if moment.variables.get(name) is not model or not on_the_cpu:
         return None
     if any(sets_default_device(tree) or mentions(tree, _PLACERS) for tree in trees):
         return None
@@ -65,29 +68,18 @@ def _trees_of(moments: Sequence[Moment]) -> list[ast.Module]:
     while waiting:
         file = waiting.pop()
         tree = tree_of(file) if file not in trees else None
-        if tree is not None:
-            trees[file] = tree
-            imported = {*_imported(tree)}
-            waiting += [each for each in user_files() if _module_name(each) in imported]
+        if tree is None:
+            continue
+        trees[file] = tree
+        imports = [node for node in nodes_of(tree) if isinstance(node, ast.Import | ast.ImportFrom)]
+        names = [alias.name for node in imports for alias in node.names]
+        names += [getattr(node, "module", None) or "" for node in imports]
+        imported = {part for name in names for part in name.split(".")}  # which may be modules, all of them
+        for each in user_files():
+            folder, name = os.path.split(os.path.splitext(each)[0])
+            if (os.path.basename(folder) if name == "__init__" else name) in imported:
+                waiting.append(each)
     return [*trees.values()]
-
-
-def _imported(tree: ast.Module) -> Iterator[str]:
-    """All parts of the names, for they may be modules: from project.models import vae."""
-    for node in nodes_of(tree):
-        if isinstance(node, ast.Import | ast.ImportFrom):
-            names = [*(alias.name for alias in node.names), getattr(node, "module", None) or ""]
-            yield from (part for name in names for part in name.split("."))
-
-
-def _module_name(file: str) -> str:
-    folder, name = os.path.split(os.path.splitext(file)[0])
-    return os.path.basename(folder) if name == "__init__" else name
-
-
-def _is_on_the_cpu(model: nn.Module) -> bool:
-    kept = [*model.parameters(), *model.buffers()]
-    return bool(kept) and all(each.device.type == "cpu" for each in kept)
 
 
 def _moves(tree: ast.Module) -> list[ast.Call]:
@@ -105,15 +97,14 @@ def _moves_no_module(call: ast.Call, tree: ast.Module, moment: Moment) -> bool:
         return False
     if moved.id == "torch" or is_a(moment.variables.get(moved.id), torch.Tensor):
         return True
-    loops = [node for node in nodes_of(tree) if isinstance(node, ast.For | ast.comprehension)]
-    made = [node for node in nodes_of(tree) if isinstance(node, ast.Assign) and _takes_or_draws(node.value)]
-    names = [loop.target for loop in loops] + [target for node in made for target in node.targets]
+    names: list[ast.expr] = []
+    for node in nodes_of(tree):
+        if isinstance(node, ast.For | ast.comprehension):
+            names.append(node.target)
+        elif isinstance(node, ast.Assign) and isinstance(node.value, ast.Call):
+            # next(iter(loader)), torch.randn(...)
+            names += node.targets if ast.unparse(node.value.func).startswith(("next", "torch.")) else []
     return any(moved.id == name_of(part) for target in names for part in elements_of(target))
-
-
-def _takes_or_draws(value: ast.expr) -> bool:
-    """next(iter(loader)), torch.randn(...)"""
-    return isinstance(value, ast.Call) and ast.unparse(value.func).startswith(("next", "torch."))
 
 
 def _moved_batch(moment: Moment) -> Place | None:
@@ -127,11 +118,8 @@ def _moved_batch(moment: Moment) -> Place | None:
     if not loops:
         return None
     names = {part.id for part in ast.walk(loops[-1].target) if isinstance(part, ast.Name)}
-    lines = [
-        call.lineno
-        for call in _moves(ast.Module(loops[-1].body, []))
-        if isinstance(call.func, ast.Attribute) and name_of(call.func.value) in names
-    ]
+    moves = _moves(ast.Module(loops[-1].body, []))
+    lines = [call.lineno for call in moves if name_of(getattr(call.func, "value", call.func)) in names]
     return place_at(moment.file, min(lines)) if lines and min(lines) < moment.line else None
 
 
@@ -139,24 +127,20 @@ def _moved_batch(moment: Moment) -> Place | None:
 #
 # Three kinds: parameters of modules that were moved, which are on it; tensors that nothing can have moved, which are
 # on the CPU; and all the rest, of which nothing is claimed.
-FrameLine = tuple[str, int]
 
 
 def chosen_device(place: Place) -> str | None:
     """The device that `model.to(...)` at this line asks for, as it is written; None where it may be the CPU."""
     tree = tree_of(place.file) if place.file else None
-    for call in nodes_of(tree) if tree is not None else ():
-        if isinstance(call, ast.Call) and _is_at(call, place.line) and name_of(call.func) in ("to", "cuda"):
-            if name_of(call.func) == "cuda":
-                return '"cuda"'
-            given = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "device")]
-            if given and _may_be_accelerator(given[0]):
-                return ast.unparse(given[0])
+    for call in _moves(tree) if tree is not None and place.line is not None else ():
+        if not call.lineno <= (place.line or 0) <= (call.end_lineno or call.lineno):
+            continue
+        if name_of(call.func) == "cuda":
+            return '"cuda"'
+        asked = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "device")]
+        if asked and _may_be_accelerator(asked[0]):
+            return ast.unparse(asked[0])
     return None
-
-
-def _is_at(node: ast.expr, line: int | None) -> bool:
-    return line is not None and node.lineno <= line <= (node.end_lineno or node.lineno)
 
 
 def _may_be_accelerator(expression: ast.expr, depth: int = 3) -> bool:
@@ -179,21 +163,11 @@ def _values_of(name: str) -> Iterator[ast.expr]:
             elif isinstance(node, ast.keyword) and node.arg == name:
                 yield node.value
             elif isinstance(node, ast.Call) and name_of(node.func) == "add_argument":
-                yield from _default(node, name)
+                if any(isinstance(each, ast.Constant) and str(each.value).lstrip("-") == name for each in node.args):
+                    yield from (word.value for word in node.keywords if word.arg == "default")
             elif isinstance(node, FunctionNode) and name in parameters(node):
-                yield from _passed(node, name, tree)
-
-
-def _passed(function: FunctionNode, name: str, home: ast.Module) -> Iterator[ast.expr]:
-    for tree in user_trees():
-        for call in calls_of(tree, home, function):
-            if (given := argument_of(call, function, name)) is not None:
-                yield given
-
-
-def _default(call: ast.Call, name: str) -> Iterator[ast.expr]:
-    if any(isinstance(each, ast.Constant) and str(each.value).lstrip("-") == name for each in call.args):
-        yield from (word.value for word in call.keywords if word.arg == "default")
+                calls = (call for other in user_trees() for call in calls_of(other, tree, node))
+                yield from (value for call in calls if (value := argument_of(call, node, name)) is not None)
 
 
 def moved_weights(modules: Sequence[nn.Module]) -> set[int]:
@@ -210,19 +184,13 @@ def tensors_on_the_cpu(moments: Sequence[Moment]) -> dict[int, FrameLine]:
             continue
         for name, value in moment.variables.items():
             own = function_in(tree, moment.line) if name in moment.own else None
-            line = _made_at(name, own or tree) if isinstance(value, torch.Tensor) else None
-            if line is not None and Following([tree, *user_trees()]).name_untouched(name, tree, own):
-                found.setdefault(id(value), (moment.file, line))
+            if not isinstance(value, torch.Tensor):
+                continue
+            assigned = (node for node in ast.walk(own or tree) if isinstance(node, ast.Assign))
+            lines = [node.lineno for node in assigned if any(name_of(target) == name for target in targets(node))]
+            if len(lines) == 1 and Following([tree, *user_trees()]).name_untouched(name, tree, own):
+                found.setdefault(id(value), (moment.file, lines[0]))
     return found
-
-
-def _made_at(name: str, scope: ast.AST) -> int | None:
-    lines = [
-        node.lineno
-        for node in ast.walk(scope)
-        if isinstance(node, ast.Assign) and any(name_of(target) == name for target in targets(node))
-    ]
-    return lines[0] if len(lines) == 1 else None
 
 
 def gives_cpu_batches(loader: DataLoader[Any], file: str, line: int) -> bool:
@@ -255,9 +223,12 @@ def may_be_moved(names: Sequence[str], file: str, line: int) -> bool:
     conditions = [node for node in ast.walk(scope) if isinstance(node, ast.If | ast.IfExp)] if scope else []
     calls = [part for each in conditions for part in ast.walk(each) if isinstance(part, ast.Call)]
     moves = [call.func.value for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in MOVERS]
-    called = [node for node in ast.walk(scope) if isinstance(node, ast.Call)] if scope else []
-    helped = [call for call in called if may_move_under_a_condition(call)]
-    moves += [part for call in helped for part in (*call.args, *(word.value for word in call.keywords))]
+    for call in ast.walk(scope) if scope else ():
+        if isinstance(call, ast.Call):
+            functions = [each for each in _reached(_defined({name_of(call.func)})) if isinstance(each, FunctionNode)]
+            conditional = [each for each in functions if any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(each))]
+            if any(mentions(each, MOVERS) for each in conditional):
+                moves += [*call.args, *(word.value for word in call.keywords)]
     spoken = {name_of(part) for each in moves for part in ast.walk(each) if isinstance(part, ast.Name | ast.Attribute)}
     return bool(spoken & set(names))
 
@@ -267,27 +238,26 @@ MOVERS = DEVICES | {"to"}
 _DEEPEST = 4  # a dataset in a dataset, a transform in a transform
 
 
-def object_may_move(held: Any, depth: int = 0) -> bool:
-    """Whether the code of a dataset or of a transform speaks of devices, or what they hold or call does."""
-    sources = [source for cls in type(held).__mro__ if (source := class_source(cls)) is not None]
+def object_may_move(value: Any, depth: int = 0) -> bool:
+    """Whether the code of a dataset or of a transform speaks of devices, or what they keep or call does."""
+    sources = [source for cls in type(value).__mro__ if (source := class_source(cls)) is not None]
     if depth > _DEEPEST or _reaches_a_move(source[1] for source in sources):
         return True
-    attributes: Mapping[str, Any] = getattr(held, "__dict__", {})
-    for value in attributes.values():
-        several = value if isinstance(value, (list, tuple)) and len(value) < 16 else (value,)
-        if any(_part_may_move(each, depth) for each in several):
-            return True
+    attributes: Mapping[str, Any] = getattr(value, "__dict__", {})
+    for attribute in attributes.values():
+        several = attribute if isinstance(attribute, (list, tuple)) and len(attribute) < 16 else (attribute,)
+        for part in several:
+            if hasattr(part, "__code__"):
+                if function_may_move(part):
+                    return True
+                continue
+            is_data = isinstance(part, torch.Tensor | str | dict | list | tuple | type)
+            if is_data or type(part).__module__.partition(".")[0] == "numpy":
+                continue
+            works = hasattr(type(part), "__getitem__") or callable(part) or class_source(type(part)) is not None
+            if works and object_may_move(part, depth + 1):
+                return True
     return False
-
-
-def _part_may_move(held: Any, depth: int) -> bool:
-    if hasattr(held, "__code__"):
-        return function_may_move(held)
-    is_data = isinstance(held, torch.Tensor | str | dict | list | tuple | type)
-    if is_data or type(held).__module__.partition(".")[0] == "numpy":
-        return False
-    works = hasattr(type(held), "__getitem__") or callable(held)
-    return (works or class_source(type(held)) is not None) and object_may_move(held, depth + 1)
 
 
 def function_may_move(function: Any) -> bool:
@@ -295,24 +265,8 @@ def function_may_move(function: Any) -> bool:
     code = getattr(function, "__code__", None)
     if code is None:
         return class_source(type(function)) is None or object_may_move(function)
-    names = {name for each in _codes(code) for name in (*each.co_names, *each.co_freevars)}
+    names = {name for each in codes_of(code) for name in (*each.co_names, *each.co_freevars)}
     return bool(names & MOVERS) or _reaches_a_move(_defined(names))
-
-
-def may_move_under_a_condition(call: ast.Call) -> bool:
-    """Whether a function of the user's is called that moves tensors on some machines only."""
-    return any(
-        any(isinstance(part, ast.If | ast.IfExp) for part in ast.walk(each)) and mentions(each, MOVERS)
-        for each in _reached(_defined({name_of(call.func)}))
-        if isinstance(each, FunctionNode)
-    )
-
-
-def _codes(code: CodeType) -> Iterator[CodeType]:
-    yield code
-    for each in code.co_consts:
-        if isinstance(each, CodeType):
-            yield from _codes(each)
 
 
 def _reaches_a_move(nodes: Iterable[ast.AST]) -> bool:
