@@ -38,15 +38,15 @@ def case(
     return case_of("net", chosen, loss, samples() if batch is None else batch, made)
 
 
-def outcome(trial: Callable[[], TrialResult], subject: Case) -> TrialResult:
+def outcome(trial: Callable[..., TrialResult], subject: Case, *more: Any) -> TrialResult:
     with subject.undone():
-        return trial()
+        return trial(subject, *more)
 
 
-def refused(trial: Callable[[], TrialResult], subject: Case) -> str:
+def refused(trial: Callable[..., TrialResult], subject: Case, *more: Any) -> str:
     """Why a trial cannot be made."""
     try:
-        result = outcome(trial, subject)
+        result = outcome(trial, subject, *more)
     except NotPossibleError as reason:
         return str(reason)
     raise AssertionError(f"it was made: {result}")

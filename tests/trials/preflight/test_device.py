@@ -40,29 +40,27 @@ def _warm() -> None:
 
 
 def test_a_model_that_would_run_on_a_gpu() -> None:
-    subject = case()
-    result = outcome(lambda: try_gpu(subject), subject)
+    result = outcome(try_gpu, case())
     assert (result.outcome, result.message) == (
         "passed", "The forward of `net` meets tensors of one device only.",
     )  # fmt: skip
 
 
 def test_a_tensor_left_on_the_cpu() -> None:
-    subject = case(LeftBehind())
-    result = outcome(lambda: try_gpu(subject), subject)
+    result = outcome(try_gpu, case(LeftBehind()))
     assert result.outcome == "failed"
     assert "test_device.py:" in result.message and "torch.ones(CLASSES)" in result.message
 
 
 def test_a_script_that_names_no_gpu_is_not_blamed() -> None:
     subject = dataclasses.replace(case(LeftBehind()), on_gpu=False)
-    assert refused(lambda: try_gpu(subject), subject).startswith("The script names no GPU. On a GPU")
+    assert refused(try_gpu, subject).startswith("The script names no GPU. On a GPU")
 
 
 def test_the_memory_of_a_step() -> None:
     plain = case(nn.Linear(8, CLASSES), optimizer=lambda parameters: torch.optim.SGD(parameters, lr=0.1))
     adam = case(nn.Linear(8, CLASSES), optimizer=lambda parameters: torch.optim.Adam(parameters, lr=0.1))
-    found = [outcome(lambda each=each: try_memory(each), each) for each in (plain, adam)]  # type: ignore[misc]
+    found = [outcome(try_memory, each) for each in (plain, adam)]
     weights = 4 * (8 * CLASSES + CLASSES)
     assert [each.numbers["weights"] for each in found] == [weights, weights]
     assert found[0].numbers["optimizer"] == 0
@@ -71,5 +69,4 @@ def test_the_memory_of_a_step() -> None:
 
 
 def test_a_forward_that_needs_values() -> None:
-    subject = case(ByValue())
-    assert "needs numbers" in refused(lambda: try_memory(subject), subject)
+    assert "needs numbers" in refused(try_memory, case(ByValue()))

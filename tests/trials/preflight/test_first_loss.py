@@ -14,8 +14,7 @@ from torch_debugger.trials.preflight_loss import guess_for, try_initial_loss
 
 
 def test_cross_entropy_of_an_untrained_model() -> None:
-    subject = case()
-    result = outcome(lambda: try_initial_loss(subject), subject)
+    result = outcome(try_initial_loss, case())
     assert result.outcome == "passed"
     assert "expected is ln 4 = 1.386, what guessing among 4 classes gives." in result.message
 
@@ -23,8 +22,7 @@ def test_cross_entropy_of_an_untrained_model() -> None:
 def test_scores_that_start_far_too_large() -> None:
     model = classifier()
     nn.init.normal_(model[2].weight, std=30.0)
-    subject = case(model)
-    result = outcome(lambda: try_initial_loss(subject), subject)
+    result = outcome(try_initial_loss, case(model))
     assert result.outcome == "failed"
     assert result.numbers["loss"] > 10 and result.numbers["guessing"] == pytest.approx(math.log(4))
     assert "nn.init.normal_(head.weight, std=0.02)" in result.advice
@@ -35,30 +33,27 @@ def test_scores_that_start_too_large_whatever_the_number_of_classes(classes: int
     """Four times the guess is far from it for any of them; what torch's own layers begin with is not."""
     torch.manual_seed(0)
     x, y = torch.randn(256, 64), torch.randint(classes, (256,))
-    result = outcome(lambda: try_initial_loss(started), started := case(nn.Linear(64, classes), (x, y)))
+    result = outcome(try_initial_loss, case(nn.Linear(64, classes), (x, y)))
     assert result.outcome == "passed"
     model = nn.Linear(64, classes)
     with torch.no_grad():
         while F.cross_entropy(model(x), y) < limit:
             model.weight.mul_(1.05)
-    subject = case(model, (x, y))
-    result = outcome(lambda: try_initial_loss(subject), subject)
+    result = outcome(try_initial_loss, case(model, (x, y)))
     assert result.outcome == "failed" and result.numbers["limit"] == pytest.approx(limit, rel=1e-3)
     assert result.message.endswith(f"what guessing among {classes} classes gives.")
 
 
 def test_targets_far_from_zero() -> None:
     x, _ = samples()
-    subject = case(nn.Linear(8, 1), (x, 500.0 + x[:, :1]), nn.MSELoss())
-    result = outcome(lambda: try_initial_loss(subject), subject)
+    result = outcome(try_initial_loss, case(nn.Linear(8, 1), (x, 500.0 + x[:, :1]), nn.MSELoss()))
     assert result.outcome == "failed" and "the variance of the targets" in result.message
     assert result.advice.startswith("Bring the targets to mean 0")
 
 
 def test_targets_a_little_away_from_zero() -> None:
     x, _ = samples()
-    subject = case(nn.Linear(8, 1), (x, 6.0 + 0.5 * x[:, :1]), nn.MSELoss())
-    assert outcome(lambda: try_initial_loss(subject), subject).outcome == "passed"
+    assert outcome(try_initial_loss, case(nn.Linear(8, 1), (x, 6.0 + 0.5 * x[:, :1]), nn.MSELoss())).outcome == "passed"
 
 
 def test_a_trained_model_is_no_reason_to_fail() -> None:
@@ -68,19 +63,18 @@ def test_a_trained_model_is_no_reason_to_fail() -> None:
     knowing = case(nn.Linear(8, 4), (10.0 * F.one_hot(y, 8).float(), y))
     with torch.no_grad():
         next(iter(knowing.models.values())).weight.copy_(torch.eye(4, 8))
-    result = outcome(lambda: try_initial_loss(knowing), knowing)
+    result = outcome(try_initial_loss, knowing)
     assert result.outcome == "passed" and "knows something already" in result.message
-    assert outcome(lambda: try_initial_loss(subject), subject).outcome == "passed"
+    assert outcome(try_initial_loss, subject).outcome == "passed"
 
 
 def test_a_loss_that_is_not_finite() -> None:
-    subject = case(loss=lambda o, y: F.cross_entropy(o, y) / 0.0)
-    assert outcome(lambda: try_initial_loss(subject), subject).outcome == "failed"
+    assert outcome(try_initial_loss, case(loss=lambda o, y: F.cross_entropy(o, y) / 0.0)).outcome == "failed"
 
 
 def test_a_loss_of_several_terms_is_left_alone() -> None:
     subject = case(loss=lambda o, y: F.cross_entropy(o, y) + 0.1 * o.abs().mean())
-    assert "known for cross-entropy" in refused(lambda: try_initial_loss(subject), subject)
+    assert "known for cross-entropy" in refused(try_initial_loss, subject)
 
 
 @pytest.mark.parametrize("reduction", ["mean", "sum", "none"])

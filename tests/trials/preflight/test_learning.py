@@ -37,7 +37,7 @@ class OnlyInTraining(nn.Module):
 
 
 def overfit(subject: Case):  # type: ignore[no-untyped-def]
-    return outcome(lambda: try_overfit(subject, TELL), subject)
+    return outcome(try_overfit, subject, TELL)
 
 
 def test_one_batch_is_learned_by_heart() -> None:
@@ -48,8 +48,7 @@ def test_one_batch_is_learned_by_heart() -> None:
 
 def test_it_tells_how_far_it_is() -> None:
     told: list[int] = []
-    subject = case(optimizer=sgd(0.5))
-    outcome(lambda: try_overfit(subject, lambda step, loss: told.append(step)), subject)
+    outcome(try_overfit, case(optimizer=sgd(0.5)), lambda step, loss: told.append(step))
     assert told == list(range(len(told))) and len(told) > 10
 
 
@@ -123,34 +122,31 @@ def test_equal_inputs_with_different_labels_are_nobodys_fault() -> None:
 
 
 def test_inputs_are_better_than_zeros() -> None:
-    subject = case()
-    result = outcome(lambda: try_zero_input(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_zero_input, case(), BY_ADAM, TELL)
     assert result.outcome == "passed" and result.message.startswith("After 60 steps the loss is 0.")
 
 
 def test_a_model_that_learns_without_looking() -> None:
-    subject = case(Blind())
-    result = outcome(lambda: try_zero_input(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_zero_input, case(Blind()), BY_ADAM, TELL)
     assert result.outcome == "failed" and "without looking at the inputs" in result.message
 
 
 def test_true_labels_are_easier_than_shuffled_ones() -> None:
-    subject = case(batch=samples(128))
-    result = outcome(lambda: try_shuffled_labels(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_shuffled_labels, case(batch=samples(128)), BY_ADAM, TELL)
     assert result.outcome == "passed" and result.numbers["true"] < result.numbers["shuffled"]
 
 
 def test_labels_that_belong_to_nothing() -> None:
     x, y = samples(256)
     subject = case(batch=(x, y[torch.randperm(256, generator=torch.Generator().manual_seed(3))]))
-    result = outcome(lambda: try_shuffled_labels(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_shuffled_labels, subject, BY_ADAM, TELL)
     assert result.outcome == "failed" and "no easier to learn than random ones" in result.message
 
 
 def test_outputs_that_are_compared_all_with_all() -> None:
     x, y = samples()[0], samples()[0][:, 0]
     subject = case(nn.Linear(8, 1), (x, y), lambda o, t: F.mse_loss(*torch.broadcast_tensors(o, t)))
-    result = outcome(lambda: try_shuffled_labels(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_shuffled_labels, subject, BY_ADAM, TELL)
     assert result.outcome == "failed" and result.message == (
         "The loss is the same whichever sample has which label: 32 are compared as [32, 32]."
     )
@@ -158,54 +154,47 @@ def test_outputs_that_are_compared_all_with_all() -> None:
 
 def test_few_samples_cannot_tell() -> None:
     x, y = samples(16)
-    subject = case(batch=(x, y.flip(0)))
-    assert "cannot be told apart" in refused(lambda: try_shuffled_labels(subject, BY_ADAM, TELL), subject)
+    assert "cannot be told apart" in refused(try_shuffled_labels, case(batch=(x, y.flip(0))), BY_ADAM, TELL)
 
 
 def test_labels_inside_the_model_cannot_be_shuffled() -> None:
-    subject = case(loss=lambda o, y: o.pow(2).mean())
-    said = refused(lambda: try_shuffled_labels(subject, BY_ADAM, TELL), subject)
+    said = refused(try_shuffled_labels, case(loss=lambda o, y: o.pow(2).mean()), BY_ADAM, TELL)
     assert said.startswith("The labels go into the model with the inputs")
 
 
 def test_what_is_learned_is_there_in_both_modes() -> None:
     model = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32), nn.ReLU(), nn.Dropout(0.2), nn.Linear(32, CLASSES))
-    subject = case(model)
-    result = outcome(lambda: try_two_modes(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_two_modes, case(model), BY_ADAM, TELL)
     assert result.outcome == "passed" and " in train and 0." in result.message
 
 
 def test_what_is_lost_in_eval_mode() -> None:
     subject = case(OnlyInTraining())
-    result = outcome(lambda: try_two_modes(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_two_modes, subject, BY_ADAM, TELL)
     assert result.outcome == "failed" and "self.training" in result.advice
     frozen = nn.Sequential(nn.Linear(8, 32), nn.BatchNorm1d(32, momentum=0.0), nn.ReLU(), nn.Linear(32, CLASSES))
     nn.init.constant_(frozen[0].bias, 50.0)
     subject = case(frozen)
-    result = outcome(lambda: try_two_modes(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_two_modes, subject, BY_ADAM, TELL)
     assert result.outcome == "failed" and "running statistics" in result.advice
 
 
 def test_a_rate_within_the_range() -> None:
-    subject = case(optimizer=sgd(0.3))
-    result = outcome(lambda: try_rate_range(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_rate_range, case(optimizer=sgd(0.3)), BY_ADAM, TELL)
     assert result.outcome == "passed" and result.numbers["low"] < 0.3 < 3 * result.numbers["high"]
     assert len(result.rates) == len(result.curve) > 50 and result.rates[0] < 1e-5
 
 
 def test_a_rate_above_the_range() -> None:
-    subject = case(optimizer=sgd(300.0))
-    result = outcome(lambda: try_rate_range(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_rate_range, case(optimizer=sgd(300.0)), BY_ADAM, TELL)
     assert result.outcome == "failed" and result.message.startswith("The rate is 300, above those that work")
     assert result.advice.startswith("Begin with a rate near ")
 
 
 def test_a_rate_far_below_the_range() -> None:
-    subject = case(optimizer=sgd(1e-9))
-    result = outcome(lambda: try_rate_range(subject, BY_ADAM, TELL), subject)
+    result = outcome(try_rate_range, case(optimizer=sgd(1e-9)), BY_ADAM, TELL)
     assert result.outcome == "failed" and "far below those that work" in result.message
 
 
 def test_no_optimizer_no_rate() -> None:
-    subject = case()
-    assert "no optimizer" in refused(lambda: try_rate_range(subject, BY_ADAM, TELL), subject)
+    assert "no optimizer" in refused(try_rate_range, case(), BY_ADAM, TELL)

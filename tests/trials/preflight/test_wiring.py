@@ -82,14 +82,12 @@ def token_batch() -> tuple[torch.Tensor, torch.Tensor]:
 
 def test_every_parameter_gets_a_gradient() -> None:
     for model in (classifier(), ZeroStart()):
-        subject = case(model)
-        result = outcome(lambda subject=subject: try_gradients(subject), subject)  # type: ignore[misc]
+        result = outcome(try_gradients, case(model))
         assert (result.outcome, result.message) == ("passed", "All 4 parameters get one that is not zero.")
 
 
 def test_a_layer_that_forward_forgets() -> None:
-    subject = case(Unused())
-    result = outcome(lambda: try_gradients(subject), subject)
+    result = outcome(try_gradients, case(Unused()))
     assert result.outcome == "failed" and result.message == (
         "2 of 4 parameters get no gradient: `net.forgotten.weight`, `net.forgotten.bias`."
     )
@@ -98,12 +96,11 @@ def test_a_layer_that_forward_forgets() -> None:
 
 def test_a_parameter_the_optimizer_does_not_hold_is_nobodys_business() -> None:
     subject = case(Unused(), optimizer=lambda parameters: torch.optim.SGD(parameters[:2], lr=0.1))
-    assert outcome(lambda: try_gradients(subject), subject).outcome == "passed"
+    assert outcome(try_gradients, subject).outcome == "passed"
 
 
 def test_dead_units_get_gradients_of_zero() -> None:
-    subject = case(Dead())
-    result = outcome(lambda: try_gradients(subject), subject)
+    result = outcome(try_gradients, case(Dead()))
     assert result.outcome == "failed"
     assert result.message.startswith("3 of 4 get a gradient of zero, also after 10 steps: `net.body.weight`")
 
@@ -119,15 +116,14 @@ class Routed(nn.Module):
 
 
 def test_layers_that_this_batch_passes_by() -> None:
-    subject = case(Routed())
-    result = outcome(lambda: try_gradients(subject), subject)
+    result = outcome(try_gradients, case(Routed()))
     assert result.outcome == "passed"
     assert result.message.startswith("All get one but those of layers that this batch passes by: `net.experts.0.w")
 
 
 def test_a_bias_that_cancels_out_is_no_reason_to_fail() -> None:
     subject = case(classifier(), loss=lambda o, y: (o[:16].mean(0) - o[16:].mean(0)).pow(2).sum())
-    assert outcome(lambda: try_gradients(subject), subject).outcome == "passed"
+    assert outcome(try_gradients, subject).outcome == "passed"
 
 
 def test_a_model_that_gives_its_own_loss_is_left_alone() -> None:
@@ -140,32 +136,28 @@ def test_a_model_that_gives_its_own_loss_is_left_alone() -> None:
             return nn.functional.cross_entropy(self.body(x), y)
 
     subject = case(Own(), (samples(), torch.zeros(1)), lambda o, _: o)
-    assert "row for each sample" in refused(lambda: try_input_use(subject), subject)
-    assert "row for each sample" in refused(lambda: try_batch_independence(subject), subject)
+    assert "row for each sample" in refused(try_input_use, subject)
+    assert "row for each sample" in refused(try_batch_independence, subject)
 
 
 def test_nothing_to_learn() -> None:
-    subject = case(classifier().requires_grad_(False))
-    assert "No parameter of the model learns" in refused(lambda: try_gradients(subject), subject)
+    assert "No parameter of the model learns" in refused(try_gradients, case(classifier().requires_grad_(False)))
 
 
 @pytest.mark.parametrize("model", [classifier(), ZeroStart(), nn.Sequential(nn.Dropout(0.5), classifier())])
 def test_the_input_is_used(model: nn.Module) -> None:
-    subject = case(model)
-    assert outcome(lambda: try_input_use(subject), subject).outcome == "passed"
+    assert outcome(try_input_use, case(model)).outcome == "passed"
 
 
 def test_an_input_that_is_ignored() -> None:
-    subject = case(Dead())
-    result = outcome(lambda: try_input_use(subject), subject)
+    result = outcome(try_input_use, case(Dead()))
     assert result.outcome == "failed"
     assert result.message.startswith("The output is the same whichever of the 32 samples the model is given, also ")
 
 
 @pytest.mark.parametrize("model", [classifier(), nn.Sequential(nn.Linear(8, 8), nn.BatchNorm1d(8), nn.ReLU())])
 def test_samples_that_do_not_mix(model: nn.Module) -> None:
-    subject = case(model)
-    result = outcome(lambda: try_batch_independence(subject), subject)
+    result = outcome(try_batch_independence, case(model))
     assert result.outcome == "passed"
     assert ("in eval mode; in train mode they mix" in result.message) == (len(model) == 3 and "BatchNorm" in str(model))
 
@@ -185,8 +177,7 @@ class Running(nn.Module):
 
 
 def test_a_norm_of_the_users_own_with_running_statistics() -> None:
-    subject = case(Running())
-    result = outcome(lambda: try_batch_independence(subject), subject)
+    result = outcome(try_batch_independence, case(Running()))
     assert result.outcome == "passed" and "in train mode they mix" in result.message
 
 
@@ -200,8 +191,7 @@ def test_a_norm_over_the_batch_is_written_on_purpose() -> None:
             h = self.fc(x)
             return (h - h.mean(0)) / (h.std(dim=0) + 1e-5)
 
-    subject = case(Whitened())
-    assert "deviations over the batch" in refused(lambda: try_batch_independence(subject), subject)
+    assert "deviations over the batch" in refused(try_batch_independence, case(Whitened()))
 
 
 def test_what_no_model_registers_is_put_back_too() -> None:
@@ -217,47 +207,43 @@ def test_what_no_model_registers_is_put_back_too() -> None:
 
     model = Listed()
     subject = case(model, optimizer=lambda own: torch.optim.SGD([*own, *model.hidden[0].parameters()], lr=0.5))
-    assert outcome(lambda: try_determinism(subject), subject).outcome == "passed"
+    assert outcome(try_determinism, subject).outcome == "passed"
 
 
 def test_samples_that_mix() -> None:
-    subject = case(OverTheBatch())
-    result = outcome(lambda: try_batch_independence(subject), subject)
+    result = outcome(try_batch_independence, case(OverTheBatch()))
     assert result.outcome == "failed"
     assert result.message == "The output of sample 0 depends on the input of sample 1: the samples mix."
 
 
 @pytest.mark.parametrize("mixing", [False, True])
 def test_tokens_are_tried_by_changing_one_sample(mixing: bool) -> None:
-    subject = case(Tokens(mixing), token_batch())
-    result = outcome(lambda: try_batch_independence(subject), subject)
+    result = outcome(try_batch_independence, case(Tokens(mixing), token_batch()))
     assert result.outcome == ("failed" if mixing else "passed")
 
 
 def test_where_the_first_dimension_may_be_time_nothing_is_said() -> None:
     subject = case(nn.RNN(8, 4), (torch.randn(5, 3, 8), torch.zeros(5, 3, 4)), lambda o, y: (o[0] - y).pow(2).mean())
-    assert "batch_first off" in refused(lambda: try_batch_independence(subject), subject)
+    assert "batch_first off" in refused(try_batch_independence, subject)
 
 
 def test_two_runs_agree() -> None:
-    subject = case(nn.Sequential(nn.Dropout(0.5), classifier()))
-    result = outcome(lambda: try_determinism(subject), subject)
+    result = outcome(try_determinism, case(nn.Sequential(nn.Dropout(0.5), classifier())))
     assert (result.outcome, result.message) == (
         "passed", "Two runs of 3 steps from one seed agree bit for bit.",
     )  # fmt: skip
 
 
 def test_a_source_that_no_seed_reaches() -> None:
-    subject = case(Unseeded())
-    result = outcome(lambda: try_determinism(subject), subject)
+    result = outcome(try_determinism, case(Unseeded()))
     assert result.outcome == "failed" and result.message.startswith("Two runs from one seed differ: after 0 steps")
 
 
 def test_a_batch_of_one_is_no_batch() -> None:
     x, y = samples(1)
     subject = case(batch=(x, y))
-    assert "one sample" in refused(lambda: try_input_use(subject), subject)
-    assert "one sample" in refused(lambda: try_batch_independence(subject), subject)
+    assert "one sample" in refused(try_input_use, subject)
+    assert "one sample" in refused(try_batch_independence, subject)
 
 
 def test_the_trials_come_in_the_order_they_are_announced_in() -> None:
