@@ -101,7 +101,8 @@ def _checked(target: Target, inputs: Any, tolerance: Tolerance, *, second_order:
             return GradcheckResult(name_of(target), False, problems=(forward_raised(error, nones),))
         notes = [f"It does not run in float64, so it was checked in {narrow}, where differences are coarse."]
     if second_order:
-        first, problem = subject, None
+        first = subject
+        problem: Problem | None = None
         if Point(first).detached:
             problem = _PROBLEMS["no-graph"]
         else:
@@ -351,7 +352,6 @@ _PROBLEMS = {
 }
 
 
-# How a function behaves before its gradient is looked at: does it raise, draw, or change what it is given?
 _SAME = 64  # roundings: parallel sums may come in another order
 
 

@@ -159,7 +159,6 @@ def is_kink(point: Point, direction: torch.Tensor, weights: torch.Tensor, usual:
     return False
 
 
-# A subject at one point: its values beside it, and the gradient that autograd gives there.
 class UnevenOutputsError(Exception):
     """The outputs have other shapes beside the point than at it."""
 
@@ -230,7 +229,6 @@ class Point:
         return list(pulled)
 
 
-# What is checked: a function of some leaves, run at a point or beside it, as often as needed.
 Tensors = list[torch.Tensor]
 
 
@@ -293,7 +291,6 @@ def shifted(leaves: Tensors, shifts: Sequence[torch.Tensor] | None) -> Tensors:
     return [leaf + shift for leaf, shift in zip(leaves, shifts, strict=True)]
 
 
-# Many tensors as one row of real numbers, and places in that row as elements of the tensors.
 @dataclass(frozen=True)
 class Slot:
     """One tensor's stretch of the row."""

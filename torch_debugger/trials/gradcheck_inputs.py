@@ -134,7 +134,6 @@ def _module_as_function(module: nn.Module, inputs: int, widen: bool) -> tuple[Ta
     return call, dict(parameters)
 
 
-# Inputs for an autograd Function of which only the code is known: shapes that its forward takes.
 _SEED = 30_011
 _NUMBERS = ("alpha", "beta", "eps", "epsilon", "gamma", "k", "lam", "lambd", "lambda_", "margin", "momentum",
             "negative_slope", "p", "power", "rate", "scale", "slope", "temperature", "threshold")  # fmt: skip

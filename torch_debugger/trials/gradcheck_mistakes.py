@@ -268,7 +268,6 @@ def _laid_on(row: torch.Tensor, slot: Slot, sample: Sample) -> torch.Tensor | No
     return row.cpu()[slot.start : slot.stop][sample.places - leaf.start]
 
 
-# The gradient of one input, both ways, at a sample of its elements: what a pattern is read from.
 _ELEMENTS = 64
 
 
@@ -310,7 +309,6 @@ def draw_sample(point: Point, search: Search, culprit: Culprit) -> Sample:
     return Sample(point, culprit, places, analytical, numerical, tolerance=max(1e-4, 10 * fineness(point)))
 
 
-# From a direction that disagrees to the element that is wrong, by halving.
 _SHORTENINGS = 6
 
 

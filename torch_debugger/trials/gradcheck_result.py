@@ -112,7 +112,6 @@ def _indented(rows: list[tuple[str, str]]) -> str:
     return "\n".join(lines)
 
 
-# An exception of the checked function, in plain words: what it means for a gradient, and what to do.
 _COUNT = re.compile(r"returned an incorrect number of gradients \(expected (\d+), got (\d+)\)")
 _SHAPE = re.compile(
     r"returned an invalid gradient at index (\d+) - got (\[.*?\]) but expected shape compatible with (\[.*?\])"
