@@ -185,9 +185,8 @@ def as_given(function: type[torch.autograd.Function], given: Sequence[Any]) -> G
     generator = torch.Generator().manual_seed(_SEED)
     values = [_drawn(each, generator, positive=False) if isinstance(each, tuple) else each for each in given]
     names = [parameter.name for parameter in required_parameters(function)]
-    return Guess(
-        tuple(values), _listed([*names, *(f"input {place}" for place in range(len(names), len(values)))], values)
-    )
+    names += [f"input {place}" for place in range(len(names), len(values))]
+    return Guess(tuple(values), _listed(names, values))
 
 
 def _guess(
@@ -207,10 +206,8 @@ def _guess(
             values.append(0.5)
         else:
             shape = next(shapes)
-            indices = name in _INDICES
-            values.append(
-                torch.randint(0, 3, plan[0][:1], generator=generator) if indices else _drawn(shape, generator, positive)
-            )
+            whole = torch.randint(0, 3, plan[0][:1], generator=generator) if name in _INDICES else None
+            values.append(_drawn(shape, generator, positive) if whole is None else whole)
     return Guess(tuple(values), _listed([parameter.name for parameter in parameters], values))
 
 

@@ -179,9 +179,8 @@ def _lines_with(file: str, op: str) -> Iterator[Place]:
     """Lines that may have made such a node."""
     tree, names = tree_of(file), _SPELLED.get(op, (op,))
     for part in nodes_of(tree) if tree is not None else ():
-        if isinstance(part, ast.BinOp):
-            may_make = isinstance(part.op, _OPERATORS.get(op, ()))
-        else:
-            may_make = isinstance(part, ast.Call) and called_name(part).rstrip("_") in names
-        if may_make and isinstance(part, ast.expr):
+        if not isinstance(part, ast.Call | ast.BinOp):
+            continue
+        by_operator = isinstance(part, ast.BinOp) and isinstance(part.op, _OPERATORS.get(op, ()))
+        if by_operator or (isinstance(part, ast.Call) and called_name(part).rstrip("_") in names):
             yield place_at(file, part.end_lineno or part.lineno)

@@ -107,10 +107,9 @@ class Case:
     @contextlib.contextmanager
     def _weights_kept(self) -> Iterator[None]:
         """In place: who refers to a parameter or the optimizer finds the same objects with the same numbers."""
-        tensors: dict[int, torch.Tensor] = {
-            id(each): each for model in self.models.values() for each in model.parameters()
-        }
-        tensors |= {id(each): each for each in optimized(self.optimizer)}  # a script may train what no model registers
+        modelled: list[torch.Tensor] = [each for model in self.models.values() for each in model.parameters()]
+        # a script may train what no model registers
+        tensors = {id(each): each for each in [*modelled, *optimized(self.optimizer)]}
         before = [(each, each.detach().clone(), each.grad, each.requires_grad) for each in tensors.values()]
         optimizer = self.optimizer
         all_groups = optimizer.param_groups if optimizer is not None else []
