@@ -10,14 +10,7 @@ from torch import nn
 
 from torch_debugger.pictures.attention_heatmaps import AxisTokens, LayerMaps, Tokens, draw_attention, tokens_of_axes
 from torch_debugger.pictures.attention_recording import recorded_maps
-from torch_debugger.pictures.attention_weights import (
-    AttentionMaps,
-    Layers,
-    chosen_layers,
-    fused,
-    given_maps,
-    patterns_of,
-)
+from torch_debugger.pictures.attention_weights import AttentionMaps, Layers, fused, given_maps
 from torch_debugger.pictures.model_runs import Inputs
 from torch_debugger.pictures.picture import Picture
 from torch_debugger.pictures.token_grids import image_among, overlay, patches_of, seen_patches
@@ -113,7 +106,16 @@ def attention_flow(
     maps = square_maps(source, inputs, layers)
     maps.of_sample(sample)  # complains, where there is none
     capacities = mixed(maps, heads)[:, sample]
-    flow = _to_output(capacities, output)
+    depth, size = capacities.shape[:2]
+    if not -size <= output < size:
+        raise UsageError(f"output={output} was asked for, but there are {size} tokens, counted from 0.")
+    if depth * size**3 > _MOST_WORK:
+        raise UsageError(
+            f"the flow through {depth} layers of {size} tokens would take too long: "
+            f"layers x tokens^3 may be at most {_MOST_WORK:,}. Choose fewer with `layers=`, or take "
+            "`pictures.attention_rollout`."
+        )
+    flow = np.array([max_flow(capacities, output % size, each) for each in range(size)])
     image = image_among(inputs)
     patches = patches_of(len(flow), image)
     title = f"Attention flow to token {output % len(flow)}, {maps.depth()}{maps.example(sample)}"
@@ -128,19 +130,6 @@ def attention_flow(
         picture = FlowPicture(title, arrays, lambda: draw_attention(title, [shown], "greatest flow"))
     picture.layers, picture.flow, picture.map = maps.layers, flow, arrays.get("map")
     return picture
-
-
-def _to_output(capacities: NDArray[np.float64], output: int) -> NDArray[np.float64]:
-    layers, tokens = capacities.shape[:2]
-    if not -tokens <= output < tokens:
-        raise UsageError(f"output={output} was asked for, but there are {tokens} tokens, counted from 0.")
-    if layers * tokens**3 > _MOST_WORK:
-        raise UsageError(
-            f"the flow through {layers} layers of {tokens} tokens would take too long: "
-            f"layers x tokens^3 may be at most {_MOST_WORK:,}. Choose fewer with `layers=`, or take "
-            "`pictures.attention_rollout`."
-        )
-    return np.array([max_flow(capacities, output % tokens, each) for each in range(tokens)])
 
 
 # The greatest flow through layers of nodes: the widest path that is still open is filled, until none is left.
@@ -217,10 +206,7 @@ class _OpenPaths:
 # What a layer passes on: its attention, heads put together, and the token itself through the residual.
 def square_maps(source: Any, inputs: Any, layers: Layers) -> AttentionMaps:
     """Of layers in which the same tokens look at each other."""
-    if isinstance(source, nn.Module):
-        maps = recorded_maps(source, inputs, layers)
-    else:
-        maps = chosen_layers(given_maps(source), patterns_of(layers))
+    maps = recorded_maps(source, inputs, layers) if isinstance(source, nn.Module) else given_maps(source, layers)
     first = maps.weights[0].shape
     for name, weights in zip(maps.layers, maps.weights, strict=True):
         out, looked_at = weights.shape[2:]

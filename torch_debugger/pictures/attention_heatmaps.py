@@ -16,15 +16,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from torch_debugger.pictures.attention_recording import recorded_maps
-from torch_debugger.pictures.attention_weights import (
-    Heads,
-    Layers,
-    Weights,
-    chosen_heads,
-    chosen_layers,
-    given_maps,
-    patterns_of,
-)
+from torch_debugger.pictures.attention_weights import Heads, Layers, Weights, chosen_heads, given_maps
 from torch_debugger.pictures.figures import INK, MAGNITUDE, best_columns, new_figure, tiles
 from torch_debugger.pictures.model_runs import Inputs
 from torch_debugger.pictures.picture import Picture
@@ -66,26 +58,24 @@ def attention(
     if isinstance(source, nn.Module):
         maps = recorded_maps(source, inputs, layers)
     else:
-        maps = chosen_layers(given_maps(source), patterns_of(layers))
+        maps = given_maps(source, layers)
         words = inputs if words is None else words
     shapes = {name: (each.shape[2], each.shape[3]) for name, each in zip(maps.layers, maps.weights, strict=True)}
     axes = tokens_of_axes(shapes, words, output_tokens, by_name=isinstance(source, nn.Module))
     shown = []
     for name, weights in zip(maps.layers, maps.of_sample(sample), strict=True):
         shown.append(LayerMaps(name, *chosen_heads(weights, heads, name), axes[name]))
-    title = _title(shown) + maps.example(sample)
+    title = f"Attention of {len(shown)} layers"
+    if len(shown) == 1:
+        only = shown[0]
+        title = "Attention" if only.layer == "attention" else f"Attention of {only.layer}"
+        if len(only.heads) == 1 and only.heads != ["head 0"]:
+            title += f", {only.heads[0]}"
+    title += maps.example(sample)
     arrays = dict(zip(maps.layers, maps.weights, strict=True))
     picture = AttentionPicture(title, arrays, lambda: draw_attention(title, shown))
     picture.layers, picture.weights = maps.layers, list(maps.weights)
     return picture
-
-
-def _title(shown: list[LayerMaps]) -> str:
-    if len(shown) > 1:
-        return f"Attention of {len(shown)} layers"
-    only = shown[0]
-    name = "Attention" if only.layer == "attention" else f"Attention of {only.layer}"
-    return f"{name}, {only.heads[0]}" if len(only.heads) == 1 and only.heads != ["head 0"] else name
 
 
 # Attention maps as drawings: one large with its words, a few side by side, or a sheet of layers and heads.
@@ -140,31 +130,25 @@ def _draw_map(axes: Axes, weights: Weights, tokens: AxisTokens, norm: Normalize,
     axes.tick_params(length=2, colors=INK)
     axes.spines[:].set_visible(False)
     out, looked_at = weights.shape
-    across = _label(axes.xaxis, looked_at, tokens.looked_at, inches[0])
-    down = _label(axes.yaxis, out, tokens.out, inches[1])
-    axes.set_xlabel(_axis_words("input tokens, looked at", across), fontsize=FONT, color=INK)
-    axes.set_ylabel(_axis_words("output tokens, looking", down), fontsize=FONT, color=INK)
-    if tokens.looked_at is not None and not _side_by_side_fit(tokens.looked_at, inches[0]):
-        axes.tick_params(axis="x", rotation=90)
+    across = _label(axes.xaxis, "input tokens, looked at", looked_at, tokens.looked_at, inches[0])
+    down = _label(axes.yaxis, "output tokens, looking", out, tokens.out, inches[1])
+    axes.set_xlabel(across, fontsize=FONT, color=INK)
+    axes.set_ylabel(down, fontsize=FONT, color=INK)
+    if tokens.looked_at is not None:
+        longest = max(len(written(token)) + 2 for token in tokens.looked_at)
+        if longest * FONT * 0.6 * len(tokens.looked_at) >= inches[0] * _POINTS_IN:  # no room side by side
+            axes.tick_params(axis="x", rotation=90)
 
 
-def _side_by_side_fit(tokens: Sequence[Any], inches: float) -> bool:
-    return max(len(written(token)) + 2 for token in tokens) * FONT * 0.6 * len(tokens) < inches * _POINTS_IN
-
-
-def _label(axis: Any, size: int, tokens: Tokens, inches: float) -> int:
-    """Every token where there is room, else every second, third ...; which, comes back."""
+def _label(axis: Any, what: str, size: int, tokens: Tokens, inches: float) -> str:
+    """Every token where there is room, else every second, third ...; the words for the axis say which."""
     room = inches * _POINTS_IN / size
     step = max(1, math.ceil(_SMALLEST_FONT * 1.15 / room)) if tokens is not None else max(1, round(size / 12))
     places = range(0, size, step)
     words = [written(tokens[place]) if tokens is not None else str(place) for place in places]
     font = min(FONT, max(_SMALLEST_FONT, room * step / 1.15))
     axis.set_ticks(list(places), words, parse_math=False, fontsize=font)
-    return step if tokens is not None else 1
-
-
-def _axis_words(what: str, step: int) -> str:
-    return what if step == 1 else f"{what} (one of {step} is written)"
+    return what if step == 1 or tokens is None else f"{what} (one of {step} is written)"
 
 
 # Many attention maps on one sheet: layers by heads, or one tile for each layer or head.
@@ -182,25 +166,10 @@ def sheet(title: str, layers: Sequence[LayerMaps], measure: str) -> Figure:
         names = [path_label(layer.layer, 24) for layer in layers]
         title = f"{title}, {layers[0].heads[0]}"
         return _tiles(title, layers, names, [layer.maps[0] for layer in layers], measure)
-    return _rows_and_columns(title, layers, measure)
-
-
-def _tiles(title: str, layers: Sequence[LayerMaps], names: Sequence[str], maps: list[Weights], measure: str) -> Figure:
-    scale = colour_scale(layers, few=False)
-    columns = best_columns(min(len(maps), _MOST_TILES))
-    shown = [_as_fine_as_seen(each) for each in maps[:_MOST_TILES]]
-    tile = max(1.5, 5 / columns)
-    figure = tiles(shown, title, names, columns=columns, tile_in=tile, norm=scale, cmap=MAGNITUDE)
-    colour_bar(figure, list(figure.axes), scale, measure)
-    left_out = [f"the first {len(shown)} of {len(maps)}"] if len(maps) > len(shown) else []
-    figure.supxlabel("\n".join([*_sides(layers), *left_out]), fontsize=FONT, color=INK)
-    return figure
-
-
-def _rows_and_columns(title: str, layers: Sequence[LayerMaps], measure: str) -> Figure:
-    """All in one frame: hundreds of them would take minutes to lay out."""
+    # All in one frame: hundreds of them would take minutes to lay out.
     shown = layers[:_MOST_ROWS]
-    columns = min(_MOST_COLUMNS, max(len(layer.maps) for layer in shown))
+    most_heads = max(len(layer.maps) for layer in shown)
+    columns = min(_MOST_COLUMNS, most_heads)
     names = [path_label(layer.layer, 30) for layer in shown]
     tile = min(_LARGEST_TILE, max(_SMALLEST_TILE, _SHEET / max(columns, len(shown))))
     wide = columns * tile + max(map(len, names)) * 0.07 + 1.1
@@ -217,26 +186,33 @@ def _rows_and_columns(title: str, layers: Sequence[LayerMaps], measure: str) -> 
     axes.set_yticks(np.arange(len(shown)) + 0.5, names, parse_math=False)
     axes.tick_params(length=0, labelsize=FONT, colors=INK)
     axes.spines[:].set_visible(False)
-    axes.set_xlabel(_words_below(layers, columns), fontsize=FONT, color=INK)
+    below = ["head", *_sides(layers)]
+    most_heads = max(len(layer.maps) for layer in layers)
+    if len(layers) > _MOST_ROWS or most_heads > columns:
+        below.append(f"the first {len(shown)} of {len(layers)} layers and {columns} of {most_heads} heads")
+    axes.set_xlabel("\n".join(below), fontsize=FONT, color=INK)
     colour_bar(figure, axes, scale, measure)
     return figure
 
 
-def _words_below(layers: Sequence[LayerMaps], columns: int) -> str:
-    heads = max(len(layer.maps) for layer in layers)
-    lines = ["head", *_sides(layers)]
-    if len(layers) > _MOST_ROWS or heads > columns:
-        rows = min(len(layers), _MOST_ROWS)
-        lines.append(f"the first {rows} of {len(layers)} layers and {columns} of {heads} heads")
-    return "\n".join(lines)
+def _tiles(title: str, layers: Sequence[LayerMaps], names: Sequence[str], maps: list[Weights], measure: str) -> Figure:
+    scale = colour_scale(layers, few=False)
+    columns = best_columns(min(len(maps), _MOST_TILES))
+    shown = [_as_fine_as_seen(each) for each in maps[:_MOST_TILES]]
+    tile = max(1.5, 5 / columns)
+    figure = tiles(shown, title, names, columns=columns, tile_in=tile, norm=scale, cmap=MAGNITUDE)
+    colour_bar(figure, list(figure.axes), scale, measure)
+    left_out = [f"the first {len(shown)} of {len(maps)}"] if len(maps) > len(shown) else []
+    figure.supxlabel("\n".join([*_sides(layers), *left_out]), fontsize=FONT, color=INK)
+    return figure
 
 
 def _sides(layers: Sequence[LayerMaps]) -> list[str]:
     """What the sides of each map are."""
     sizes = {layer.maps.shape[1:] for layer in layers}
     longest = max(max(size) for size in sizes)
-    finer = [f"each point is the greatest of up to {-(-longest // _FINEST)} by {-(-longest // _FINEST)}"]
-    finer = finer if longest > _FINEST else []
+    block = -(-longest // _FINEST)
+    finer = [f"each point is the greatest of up to {block} by {block}"] if longest > _FINEST else []
     if len(sizes) > 1:
         return ["down: outputs, across: the inputs they look at", *finer]
     out, looked_at = sizes.pop()

@@ -41,13 +41,18 @@ def recorded_maps(model: nn.Module, inputs: Inputs, layers: Layers = None) -> At
     if inputs is None:
         raise UsageError("a model needs an input to attend to: `pictures.attention(model, inputs)`.")
     with for_a_picture(model) as inner, one_image_explained(inputs):
-        refuse_another_device(inner, tensors_in(dict(inputs) if hasattr(inputs, "keys") else inputs))
-        tensor = first_tensor(dict(inputs) if hasattr(inputs, "keys") else inputs)
-        keeping = _Keeping(_patterns(inner, layers), None if tensor is None or tensor.dim() < 2 else len(tensor))
+        patterns: Patterns = None
+        if layers is not None:
+            several = [layers] if isinstance(layers, (str, int, nn.Module)) else list(layers)
+            patterns = [one_layer(inner, each)[0] if isinstance(each, nn.Module) else each for each in several]
+        plain = dict(inputs) if hasattr(inputs, "keys") else inputs
+        refuse_another_device(inner, tensors_in(plain))
+        tensor = first_tensor(plain)
+        keeping = _Keeping(patterns, None if tensor is None or tensor.dim() < 2 else len(tensor))
         with AttentionRecorder(inner, keeping.hear):
             call(inner, inputs)
         if not keeping.names:
-            _hear_what_is_returned(inner, inputs, keeping)
+            _hear_what_is_returned(inner, plain, keeping)
         return keeping.maps(type(inner).__name__)
 
 
@@ -88,13 +93,6 @@ class _Keeping:
         return AttentionMaps(tuple(kept), tuple(kept.values()))
 
 
-def _patterns(model: nn.Module, layers: Layers) -> Patterns:
-    if layers is None:
-        return None
-    several = [layers] if isinstance(layers, (str, int, nn.Module)) else list(layers)
-    return [one_layer(model, each)[0] if isinstance(each, nn.Module) else each for each in several]
-
-
 def _rows_joined(kept: dict[str, Weights]) -> dict[str, Weights]:
     """A decoder that attends once for each word it says gives one row a call: together they are its map."""
     rows: dict[str, list[Weights]] = {}
@@ -115,12 +113,11 @@ def _hear_what_is_returned(model: nn.Module, inputs: Inputs, keeping: _Keeping) 
     """A Hugging Face model that attends in a way of its own may still return weights if it is asked to."""
     if "output_attentions" not in inspect.signature(model.forward).parameters:
         return
-    given: Any = copied(dict(inputs) if hasattr(inputs, "keys") else inputs)
-    asked = {"output_attentions": True}
+    given: Any = copied(inputs)
     if isinstance(given, dict):
-        output = model(**(given | asked))
+        output = model(**{**given, "output_attentions": True})
     else:
-        output = model(*(given if isinstance(given, (tuple, list)) else (given,)), **asked)
+        output = model(*(given if isinstance(given, (tuple, list)) else (given,)), output_attentions=True)
     for field in _RETURNED:
         for place, weights in enumerate(getattr(output, field, None) or ()):
             if isinstance(weights, torch.Tensor) and weights.dim() == 4:
@@ -151,41 +148,37 @@ class AttentionRecorder(TorchFunctionMode):
         keywords = kwargs or {}
         result = func(*args, **keywords)
         if func is functional.scaled_dot_product_attention:
-            self._tell_dot_product(result, args, keywords)
+            if not result.is_nested:
+                self._tell(
+                    lambda: zero_where_nothing_is_seen(
+                        dot_product_weights(*args, **keywords), result.isfinite().all(-1)
+                    )
+                )
         elif func is functional.multi_head_attention_forward:
-            self._tell_multi_head(result[0], args, keywords)
+
+            def weights() -> torch.Tensor:
+                call = _MULTI_HEAD.bind(*args, **keywords)
+                call.arguments |= {"need_weights": True, "average_attn_weights": False, "training": False}
+                made = functional.multi_head_attention_forward(*call.args, **call.kwargs)[1]
+                assert made is not None  # they were asked for
+                answered = result[0].isfinite().all(-1)  # [out, N], without a batch [out]
+                answered = answered.T.unsqueeze(1) if answered.dim() == 2 else answered
+                made = zero_where_nothing_is_seen(made, answered)
+                return made if made.dim() == 4 else made.unsqueeze(0)
+
+            self._tell(weights)
         else:
             name = getattr(func, "__name__", "")
-            weights = self._trail.mixed_with_values(name, args)
-            if weights is not None:
-                self._tell(lambda: weights)
+            mixing = self._trail.mixed_with_values(name, args)
+            if mixing is not None:
+                self._tell(lambda: mixing)
             self._trail.follow(name, args, keywords, result)
         return result
-
-    def _tell_dot_product(self, mixed: torch.Tensor, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        if mixed.is_nested:
-            return
-
-        def weights() -> torch.Tensor:
-            made = dot_product_weights(*args, **keywords)
-            return zero_where_nothing_is_seen(made, mixed.isfinite().all(-1))
-
-        self._tell(weights)
-
-    def _tell_multi_head(self, mixed: torch.Tensor, args: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-        def weights() -> torch.Tensor:
-            answered = mixed.isfinite().all(-1)  # [out, N], without a batch [out]
-            answered = answered.T.unsqueeze(1) if answered.dim() == 2 else answered
-            made = zero_where_nothing_is_seen(multi_head_weights(*args, **keywords), answered)
-            return made if made.dim() == 4 else made.unsqueeze(0)
-
-        self._tell(weights)
 
     def _tell(self, weights: Callable[[], torch.Tensor]) -> None:
         path = self._path()
         self._calls[path] += 1
-        call = path if self._calls[path] == 1 else f"{path}#{self._calls[path]}"
-        self._heard(call, weights)
+        self._heard(path if self._calls[path] == 1 else f"{path}#{self._calls[path]}", weights)
 
     def _path(self) -> str:
         """Of the innermost module of the model that is running; no hook is needed to know."""
@@ -213,24 +206,22 @@ def dot_product_weights(
     enable_gqa: bool = False,
 ) -> torch.Tensor:
     """[..., out, in] in float32 at least, for the arguments of F.scaled_dot_product_attention."""
-    query, key = _at_least_float32(query), _at_least_float32(key)
+    # float32 at least
+    query, key = (each if each.dtype == torch.float64 else each.float() for each in (query, key))
     if enable_gqa:
         key = key.repeat_interleave(query.shape[-3] // key.shape[-3], dim=-3)
     scores = query @ key.transpose(-2, -1) * (1 / math.sqrt(query.shape[-1]) if scale is None else scale)
     if is_causal:
         scores = scores.masked_fill(~torch.ones_like(scores, dtype=torch.bool).tril(), -math.inf)
-    if attn_mask is not None:
-        scores = _masked(scores, attn_mask)
+    if attn_mask is not None and hasattr(
+        attn_mask, "_materialize"
+    ):  # torch.nn.attention.bias.CausalBias, which no other function takes
+        attn_mask = attn_mask._materialize(scores.device)
+    if attn_mask is not None and attn_mask.dtype == torch.bool:
+        scores = scores.masked_fill(~attn_mask, -math.inf)
+    elif attn_mask is not None:
+        scores = scores + attn_mask
     return scores.softmax(-1)
-
-
-def multi_head_weights(*arguments: Any, **keywords: Any) -> torch.Tensor:
-    """[N, heads, out, in] or [heads, out, in] for the arguments of F.multi_head_attention_forward."""
-    call = _MULTI_HEAD.bind(*arguments, **keywords)
-    call.arguments |= {"need_weights": True, "average_attn_weights": False, "training": False}
-    weights = functional.multi_head_attention_forward(*call.args, **call.kwargs)[1]
-    assert weights is not None  # they were asked for
-    return weights
 
 
 def zero_where_nothing_is_seen(weights: torch.Tensor, answered: torch.Tensor) -> torch.Tensor:
@@ -239,18 +230,6 @@ def zero_where_nothing_is_seen(weights: torch.Tensor, answered: torch.Tensor) ->
     `answered` is true for queries whose result is finite, [..., out].
     """
     return torch.where(weights.isnan() & answered.unsqueeze(-1), torch.zeros_like(weights), weights)
-
-
-def _masked(scores: torch.Tensor, mask: torch.Tensor) -> torch.Tensor:
-    if hasattr(mask, "_materialize"):  # torch.nn.attention.bias.CausalBias, which no other function takes
-        mask = mask._materialize(scores.device)
-    if mask.dtype == torch.bool:
-        return scores.masked_fill(~mask, -math.inf)
-    return scores + mask
-
-
-def _at_least_float32(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor if tensor.dtype == torch.float64 else tensor.float()
 
 
 # Attention written by hand: what a softmax over the last dimension gave and a product then mixes values with.
@@ -270,11 +249,14 @@ class SoftmaxTrail:
         if not isinstance(result, torch.Tensor) or not result.is_floating_point():
             return
         if name == "softmax":
-            if _dimension(arguments, keywords) in (-1, result.dim() - 1):
+            axis = arguments[1] if len(arguments) > 1 else keywords.get("dim", keywords.get("axis"))
+            if axis in (-1, result.dim() - 1):
                 self._weights[result] = result
             return
-        source = self._first(arguments)
-        if source is None or result is source or name in _PRODUCTS:
+        source = arguments[0] if arguments else None
+        if not isinstance(source, torch.Tensor) or source not in self._weights:
+            return
+        if result is source or name in _PRODUCTS:
             return
         weights = self._weights[source]
         if result.shape == source.shape or name in _TURNED:
@@ -289,24 +271,11 @@ class SoftmaxTrail:
         """
         if name not in _PRODUCTS:
             return None
-        factors = [each for each in _flat(arguments) if isinstance(each, torch.Tensor)]
+        # einsum takes its factors also as a list
+        flat = [each for value in arguments for each in (value if isinstance(value, (tuple, list)) else [value])]
+        factors = [each for each in flat if isinstance(each, torch.Tensor)]
         mixing = [each for each in factors if each in self._weights]
         if len(mixing) != 1 or len(factors) < 2 or any(each.dim() < 3 for each in factors):
             return None
         weights: torch.Tensor = self._weights[mixing[0]]
         return weights if weights.dim() >= 3 else None
-
-    def _first(self, arguments: tuple[Any, ...]) -> torch.Tensor | None:
-        for each in arguments[:1]:
-            if isinstance(each, torch.Tensor) and each in self._weights:
-                return each
-        return None
-
-
-def _dimension(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-    return arguments[1] if len(arguments) > 1 else keywords.get("dim", keywords.get("axis"))
-
-
-def _flat(arguments: tuple[Any, ...]) -> list[Any]:
-    """einsum takes its factors also as a list."""
-    return [each for value in arguments for each in (value if isinstance(value, (tuple, list)) else [value])]

@@ -53,59 +53,58 @@ def four_dimensional(weights: Weights, batch: int | None = None) -> Weights:
     `batch` is the number of examples, where it is known.
     """
     out, looked_at = weights.shape[-2:]
-    if batch and weights.ndim > 2 and weights.size // (out * looked_at) % batch == 0 and _leads(weights, batch):
+    # Windows of an image lie in the batch, in front of the heads; heads of old code in front of nothing.
+    leads = weights.shape[0] == batch or (weights.ndim == 3 and batch and weights.shape[0] > batch)
+    if batch and leads and weights.ndim > 2 and weights.size // (out * looked_at) % batch == 0:
         return weights.reshape(batch, -1, out, looked_at)
     if weights.ndim == 3:
         return weights[:, None]
     return weights.reshape(-1, weights.shape[-3] if weights.ndim > 3 else 1, out, looked_at)
 
 
-def _leads(weights: Weights, batch: int) -> bool:
-    """Windows of an image lie in the batch, in front of the heads; heads of old code in front of nothing."""
-    return weights.shape[0] == batch or (weights.ndim == 3 and weights.shape[0] > batch)
-
-
 # Attention that was given: one tensor, or one for each layer as Hugging Face models return them.
 _FORMS = "[out, in], [heads, out, in], [batch, heads, out, in], or a list with one of these for each layer"
 
 
-def given_maps(weights: Any) -> AttentionMaps:
-    layers = _layers(weights)
-    if not layers:
-        raise UsageError(f"expected attention weights, {_FORMS}, but got an empty {type(weights).__name__}.")
-    arrays = tuple(_checked(layer) for layer in layers)
-    names = [f"layer {place}" for place in range(len(arrays))] if len(arrays) > 1 else ["attention"]
-    return AttentionMaps(tuple(names), arrays)
-
-
-def _layers(weights: Any) -> list[Any]:
+def given_maps(weights: Any, layers: Layers) -> AttentionMaps:
+    """Of the layers that are meant."""
     if isinstance(weights, (torch.Tensor, np.ndarray)):
-        return list(weights) if weights.ndim == 5 else [weights]
-    if not isinstance(weights, (list, tuple)):
+        several = list(weights) if weights.ndim == 5 else [weights]
+    elif not isinstance(weights, (list, tuple)):
         raise UsageError(
             f"expected a model or attention weights, {_FORMS}, but got {type(weights).__name__}. "
             "Of a Hugging Face output, give `output.attentions`."
         )
-    if any(layer is None for layer in weights):
+    elif any(layer is None for layer in weights):
         raise UsageError(
             "the list of attention weights holds None: a model with fused attention returns none. "
             "Give the model itself, `pictures.attention(model, inputs)`: then they are recomputed."
         )
-    is_numbers = weights and isinstance(weights[0], (list, tuple)) and not _holds_tensors(weights[0])
-    return [np.asarray(weights)] if is_numbers else list(weights)
-
-
-def _holds_tensors(value: Any) -> bool:
-    return any(isinstance(each, (torch.Tensor, np.ndarray)) for each in value)
-
-
-def _checked(layer: Any) -> Weights:
-    if not isinstance(layer, (torch.Tensor, np.ndarray)):
-        raise UsageError(f"expected attention weights, {_FORMS}, but a layer is a {type(layer).__name__}.")
-    array = as_array(layer)
-    if not 2 <= array.ndim <= 4 or 0 in array.shape:
-        raise UsageError(f"expected attention weights, {_FORMS}, but one has shape {list(array.shape)}.")
-    return array.reshape((1,) * (4 - array.ndim) + array.shape)
+    else:
+        first = weights[0] if weights else None
+        is_numbers = isinstance(first, (list, tuple)) and not any(
+            isinstance(each, (torch.Tensor, np.ndarray)) for each in first
+        )
+        several = [np.asarray(weights)] if is_numbers else list(weights)
+    if not several:
+        raise UsageError(f"expected attention weights, {_FORMS}, but got an empty {type(weights).__name__}.")
+    arrays = []
+    for layer in several:
+        if not isinstance(layer, (torch.Tensor, np.ndarray)):
+            raise UsageError(f"expected attention weights, {_FORMS}, but a layer is a {type(layer).__name__}.")
+        array = as_array(layer)
+        if not 2 <= array.ndim <= 4 or 0 in array.shape:
+            raise UsageError(f"expected attention weights, {_FORMS}, but one has shape {list(array.shape)}.")
+        arrays.append(array.reshape((1,) * (4 - array.ndim) + array.shape))
+    names = [f"layer {place}" for place in range(len(arrays))] if len(arrays) > 1 else ["attention"]
+    wanted = None if layers is None else [layers] if isinstance(layers, (str, int, nn.Module)) else list(layers)
+    patterns = None if wanted is None else [each for each in wanted if isinstance(each, (str, int))]
+    if wanted is not None and patterns is not None and len(patterns) < len(wanted):
+        raise UsageError("layers of given weights are chosen by their places, counted from 0, not by modules.")
+    kept = [place for place, name in enumerate(names) if is_meant(name, place, patterns)]
+    if not kept:
+        raise UsageError(none_of_these(names))
+    return AttentionMaps(tuple(names[place] for place in kept), tuple(arrays[place] for place in kept))
 
 
 # Which layers and heads are meant.
@@ -115,38 +114,19 @@ Heads = int | str | Sequence[int] | None
 _FUSED: dict[str, Callable[..., Weights]] = {"mean": np.mean, "max": np.max, "min": np.min}
 
 
-def patterns_of(layers: Layers) -> Patterns:
-    if layers is None:
-        return None
-    several = [layers] if isinstance(layers, (str, int, nn.Module)) else layers
-    if any(isinstance(each, nn.Module) for each in several):
-        raise UsageError("layers of given weights are chosen by their places, counted from 0, not by modules.")
-    return [each for each in several if isinstance(each, (str, int))]
-
-
 def is_meant(name: str, order: int, patterns: Patterns) -> bool:
-    return patterns is None or any(_fits(name, order, wanted) for wanted in patterns)
-
-
-def _fits(name: str, order: int, wanted: str | int) -> bool:
     """By place, by path or pattern; a block means the attention inside of it."""
-    if isinstance(wanted, int):
-        return order == wanted
+    if patterns is None or order in patterns:
+        return True
     path = name.partition("#")[0]
-    return fnmatchcase(name, wanted) or fnmatchcase(path, wanted) or path.startswith(f"{wanted}.")
+    texts = [wanted for wanted in patterns if isinstance(wanted, str)]
+    return any(fnmatchcase(name, each) or fnmatchcase(path, each) or path.startswith(f"{each}.") for each in texts)
 
 
 def none_of_these(names: Sequence[str]) -> str:
     some = ", ".join(f"`{name}`" for name in names[:5])
     more = f" and {len(names) - 5} more" if len(names) > 5 else ""
     return f"no layer that was asked for attends. These do, counted from 0: {some}{more}."
-
-
-def chosen_layers(maps: AttentionMaps, patterns: Patterns) -> AttentionMaps:
-    kept = [place for place, name in enumerate(maps.layers) if is_meant(name, place, patterns)]
-    if not kept:
-        raise UsageError(none_of_these(maps.layers))
-    return AttentionMaps(tuple(maps.layers[i] for i in kept), tuple(maps.weights[i] for i in kept))
 
 
 def chosen_heads(maps: Weights, heads: Heads, layer: str) -> tuple[list[str], Weights]:
