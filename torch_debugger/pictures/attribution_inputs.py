@@ -31,7 +31,15 @@ class Explained:
         rows = torch.tensor(examples)
         if self.embedding is None:
             return rows_of(self.given.ask(self.model, points, rows), len(points))
-        with listening(dict([self.embedding]), _first_time(points)):
+
+        def exchange(call: str, module: nn.Module, taken: Any, output: Any) -> Any:
+            """A layer that is called again, as a decoder does with a shared embedding, is left alone then."""
+            if "#" in call:
+                return None
+            tensor = first_tensor(output)
+            return exchanged(output, lambda each: points.clone() if each is tensor else each)
+
+        with listening(dict([self.embedding]), exchange):
             return rows_of(self.given.ask(self.model, self.given.tensor[rows], rows), len(points))
 
     def aims(self, target: Target) -> tuple[list[Aim], torch.Tensor]:
@@ -67,15 +75,30 @@ class Explained:
 def explained(model: nn.Module, inputs: Inputs, layer: str | nn.Module | None) -> Explained:
     """The first tensor given, or where it holds tokens the output of the layer that embeds them."""
     given = main_input(model, inputs, lambda each: True, "an input")
-    if layer is None and given.tensor.is_floating_point():
+    tokens = given.tensor
+    if tokens.is_floating_point():
+        if layer is not None:
+            raise UsageError("layer= names what embeds tokens, but the input holds numbers already: leave it out.")
         # [channels, height, width] for a model of images, or a single row of numbers.
         images = any(isinstance(module, nn.Conv2d) for module in model.modules())
-        given = with_batch_of_one(given) if (given.tensor.dim() == 1 or (given.tensor.dim() == 3 and images)) else given
+        given = with_batch_of_one(given) if tokens.dim() == 1 or (tokens.dim() == 3 and images) else given
         return Explained(model, given, given.tensor.detach())
-    if given.tensor.is_floating_point():
-        raise UsageError("layer= names what embeds tokens, but the input holds numbers already: leave it out.")
     chosen = _embedding_of(model, given) if layer is None else one_layer(model, layer)
-    return Explained(model, given, _embedded(model, given, chosen), chosen)
+    seen: list[torch.Tensor] = []
+
+    def hear(call: str, module: nn.Module, taken: Any, output: Any) -> None:
+        seen.extend(tensor.detach().clone() for tensor in tensors_in(output))
+
+    with torch.no_grad(), listening(dict([chosen]), hear):
+        given.ask(model)
+    fits = seen and seen[0].is_floating_point() and seen[0].dim() == 3
+    if not fits or seen[0].shape[:2] != tokens.shape[:2]:
+        gave = f"gave {list(seen[0].shape)}" if seen else "was not called"
+        raise UsageError(
+            f"layer `{chosen[0]}` {gave} for tokens of {list(tokens.shape)}: expected a layer that embeds"
+            " them, [examples, tokens, numbers]."
+        )
+    return Explained(model, given, seen[0], chosen)
 
 
 def repeated(aims: Sequence[Aim], times: int) -> list[Aim]:
@@ -107,36 +130,6 @@ def _embedding_of(model: nn.Module, given: MainInput) -> tuple[str, nn.Module]:
     return found[0]
 
 
-def _embedded(model: nn.Module, given: MainInput, chosen: tuple[str, nn.Module]) -> torch.Tensor:
-    seen: list[torch.Tensor] = []
-
-    def hear(call: str, module: nn.Module, taken: Any, output: Any) -> None:
-        seen.extend(tensor.detach().clone() for tensor in tensors_in(output))
-
-    with torch.no_grad(), listening(dict([chosen]), hear):
-        given.ask(model)
-    fits = seen and seen[0].is_floating_point() and seen[0].dim() == 3
-    if not fits or seen[0].shape[:2] != given.tensor.shape[:2]:
-        gave = f"gave {list(seen[0].shape)}" if seen else "was not called"
-        raise UsageError(
-            f"layer `{chosen[0]}` {gave} for tokens of {list(given.tensor.shape)}: expected a layer that embeds"
-            " them, [examples, tokens, numbers]."
-        )
-    return seen[0]
-
-
-def _first_time(points: torch.Tensor) -> Any:
-    """A layer that is called again, as a decoder does with a shared embedding, is left alone then."""
-
-    def exchange(call: str, module: nn.Module, taken: Any, output: Any) -> Any:
-        if "#" in call:
-            return None
-        tensor = first_tensor(output)
-        return exchanged(output, lambda each: points.clone() if each is tensor else each)
-
-    return exchange
-
-
 # What stands for nothing in place of an input.
 def baseline_for(asked: Explained, baseline: Any) -> torch.Tensor:
     """Of the shape of `asked.value`: from a number, a tensor that fits, or the ids of tokens."""
@@ -145,25 +138,19 @@ def baseline_for(asked: Explained, baseline: Any) -> torch.Tensor:
         return torch.zeros_like(value)
     given = torch.as_tensor(baseline, device=value.device)
     if asked.embedding is not None and not given.is_floating_point():
-        given = _baselines_embedded(asked, given)
+        path, module = asked.embedding
+        if not isinstance(module, nn.Embedding):
+            raise UsageError(
+                f"layer `{path}` is no nn.Embedding: give the baseline as its output, {list(value.shape)}."
+            )
+        most = module.num_embeddings - 1
+        if given.numel() and not 0 <= int(given.min()) <= int(given.max()) <= most:
+            raise UsageError(f"the baseline holds token {int(given.max())}, but layer `{path}` knows 0 to {most}.")
+        with torch.no_grad():
+            given = module(given)
     try:
         return given.detach().to(value.dtype).expand_as(value)
     except RuntimeError:
         raise UsageError(
             f"the baseline is {list(given.shape)} and does not fit the input, {list(value.shape)}."
         ) from None
-
-
-def _baselines_embedded(asked: Explained, ids: torch.Tensor) -> torch.Tensor:
-    assert asked.embedding is not None
-    path, module = asked.embedding
-    if not isinstance(module, nn.Embedding):
-        raise UsageError(
-            f"layer `{path}` is no nn.Embedding: give the baseline as its output, {list(asked.value.shape)}."
-        )
-    if ids.numel() and not 0 <= int(ids.min()) <= int(ids.max()) < module.num_embeddings:
-        raise UsageError(
-            f"the baseline holds token {int(ids.max())}, but layer `{path}` knows 0 to {module.num_embeddings - 1}."
-        )
-    with torch.no_grad():
-        return module(ids).detach()  # type: ignore[no-any-return]

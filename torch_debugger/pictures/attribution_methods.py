@@ -133,7 +133,10 @@ def integrated_gradients(
     gap = found.flatten(1).sum(1) - change
     picture = Attribution("Integrated gradients", found, asked, aims, scores, **showing)
     picture.gap = gap.cpu().numpy()
-    picture.note = picture.note or _note(gap, change, steps)
+    share = (gap.abs() / change.abs().clamp(min=1e-6)).max().item()
+    hint = f": take more than {steps} steps" if share > _WIDE_GAP else ""
+    missed = "less than 0.01 %" if share < 1e-4 else f"at most {100 * share:.2g} %"
+    picture.note = picture.note or f"Their sum misses the score's change from the baseline by {missed}{hint}."
     return picture
 
 
@@ -156,13 +159,6 @@ def _steps(method: str, steps: int) -> tuple[list[float], list[float]]:
     if method == "riemann_trapezoid":
         equal[[0, -1]] /= 2
     return np.linspace(first, last, steps).tolist(), equal.tolist()
-
-
-def _note(gap: torch.Tensor, change: torch.Tensor, steps: int) -> str:
-    share = (gap.abs() / change.abs().clamp(min=1e-6)).max().item()
-    hint = f": take more than {steps} steps" if share > _WIDE_GAP else ""
-    missed = "less than 0.01 %" if share < 1e-4 else f"at most {100 * share:.2g} %"
-    return f"Their sum misses the score's change from the baseline by {missed}{hint}."
 
 
 # SmoothGrad (arXiv:1706.03825): the gradient averaged over noisy copies of the input.
@@ -200,16 +196,12 @@ def smoothgrad(
         found = []
         for aim in aims:
             value = asked.value[aim.example]
-            points = value + _noise(value, samples, stdev, generator)
+            drawn = torch.randn(samples, *value.shape, generator=generator).to(value.device)
+            wide = stdev if stdev is not None else _SHARE_OF_RANGE * (value.max() - value.min()).float()
+            points = value + (drawn * wide).to(value.dtype)
             gradients = asked.gradients(points, repeated([aim], samples), batch_size)
             found.append((gradients.abs() if absolute else gradients).mean(0))
     return Attribution(f"SmoothGrad of {samples} samples", torch.stack(found), asked, aims, scores, **showing)
-
-
-def _noise(value: torch.Tensor, samples: int, stdev: float | None, generator: torch.Generator) -> torch.Tensor:
-    drawn = torch.randn(samples, *value.shape, generator=generator).to(value.device)
-    wide = stdev if stdev is not None else _SHARE_OF_RANGE * (value.max() - value.min()).float()
-    return (drawn * wide).to(value.dtype)
 
 
 # Occlusion (arXiv:1311.2901): what the score loses when a window of the input is covered.
@@ -265,9 +257,11 @@ def occlusion(
 def _windows(asked: Explained, window: Sizes, stride: Sizes) -> list[Window]:
     """Those of the last rows and columns are cut at the edge."""
     shape = list(asked.value.shape[1:])
-    sizes = _sizes(asked, shape, _default(asked, shape) if window is None else window, "window")
+    places = _places(asked, shape)
+    usual = [1] if len(shape) == 1 or asked.embedding is not None else [max(1, shape[axis] // 8) for axis in places]
+    sizes = _sizes(places, shape, usual if window is None else window, "window")
     halves = [max(1, size // 2) if size < all_of_it else size for size, all_of_it in zip(sizes, shape, strict=True)]
-    strides = halves if stride is None else _sizes(asked, shape, stride, "stride")
+    strides = halves if stride is None else _sizes(places, shape, stride, "stride")
     starts = []
     for extent, size, step in zip(shape, sizes, strides, strict=True):
         if not 1 <= size <= extent or step < 1 or (step > size and size < extent):
@@ -289,14 +283,7 @@ def _places(asked: Explained, shape: list[int]) -> list[int]:
     return [shape.index(max(shape))] if len(shape) == 2 else list(range(1, len(shape)))
 
 
-def _default(asked: Explained, shape: list[int]) -> list[int]:
-    if asked.embedding is not None or len(shape) == 1:
-        return [1]
-    return [max(1, shape[axis] // 8) for axis in _places(asked, shape)]
-
-
-def _sizes(asked: Explained, shape: list[int], given: int | Sequence[int], what: str) -> list[int]:
-    places = _places(asked, shape)
+def _sizes(places: list[int], shape: list[int], given: int | Sequence[int], what: str) -> list[int]:
     several = [given] * len(places) if isinstance(given, int) else list(given)
     if len(several) == len(shape):
         return several

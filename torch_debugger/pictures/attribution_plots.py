@@ -8,7 +8,6 @@ from typing import Any, TypedDict
 import numpy as np
 import torch
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 from matplotlib.cm import ScalarMappable
 from matplotlib.colors import Normalize
 from matplotlib.figure import Figure
@@ -90,44 +89,34 @@ class Attribution(Picture):
         self.targets = [aim.target for aim in aims]
         self.examples = [aim.example for aim in aims]
         self.names = [named(aim.target, labels) for aim in aims]
-        _refuse_nan(title, self.attributions)
+        if not np.isfinite(self.attributions).all():
+            raise UsageError(
+                f"{title}: some attributions are NaN or Inf, because a gradient of the model or a score is."
+                " `torch_debugger.find_nan` finds the operation that made it."
+            )
         self.note = "" if self.raw.any() else "All attributions are zero: the score does not change here."
-        if asked.embedding is not None:
-            self._words = _words(asked.given.tensor, tokens)
-            draw = self._draw_tokens
-        elif self.raw.ndim == 4:
-            self._images = ShownImages(asked.value, mean, std)
-            draw = self._draw_images
-        else:
-            self._values = asked.value.float().cpu().numpy()
-            self._features = features
-            draw = self._draw_numbers
-        numbers = {"attributions": self.attributions, "scores": self.scores}
-        super().__init__(title, numbers, lambda: say_below(draw(), self.note))
+        self._words = _words(asked.given.tensor, tokens) if asked.embedding is not None else None
+        self._images = ShownImages(asked.value, mean, std) if self._words is None and self.raw.ndim == 4 else None
+        self._values, self._features = asked.value.float().cpu().numpy(), features
+        super().__init__(title, {"attributions": self.attributions, "scores": self.scores}, self._figure)
 
-    def _rows(self) -> list[tuple[int, str]]:
-        """The example of each row that is drawn, and what is said about it."""
+    def _figure(self) -> Figure:
+        count, found = len(self.attributions), self.attributions
+        title = f"{self.title} ({_MOST_ROWS} of {count} examples)" if count > _MOST_ROWS else self.title
         several = len(set(self.examples)) > 1
-        return [
+        rows = [
             (example, (f"example {example}\n" if several else "") + f"{name}\nscore {score:.3g}")
             for example, name, score in zip(self.examples, self.names, self.scores, strict=True)
         ][:_MOST_ROWS]
-
-    def _heading(self) -> str:
-        left_out = len(self.attributions) - _MOST_ROWS
-        shown = f" ({_MOST_ROWS} of {len(self.attributions)} examples)" if left_out > 0 else ""
-        return f"{self.title}{shown}"
-
-    def _draw_images(self) -> Figure:
-        return draw_images(self._heading(), self._images, self.attributions, self._rows())
-
-    def _draw_tokens(self) -> Figure:
-        return draw_tokens(self._heading(), self._words, self.attributions, self._rows())
-
-    def _draw_numbers(self) -> Figure:
-        if self.attributions.ndim == 2 and self.attributions.shape[1] <= _MOST_BARS:
-            return draw_bars(self._heading(), self._features, self._values, self.attributions, self._rows())
-        return draw_series(self._heading(), self._values, self.attributions, self._rows())
+        if self._words is not None:
+            figure = draw_tokens(title, self._words, found, rows)
+        elif self._images is not None:
+            figure = draw_images(title, self._images, found, rows)
+        elif found.ndim == 2 and found.shape[1] <= _MOST_BARS:
+            figure = draw_bars(title, self._features, self._values, found, rows)
+        else:
+            figure = draw_series(title, self._values, found, rows)
+        return say_below(figure, self.note)
 
 
 def _words(ids: torch.Tensor, tokens: Sequence[Any] | None) -> list[list[str]]:
@@ -135,20 +124,11 @@ def _words(ids: torch.Tensor, tokens: Sequence[Any] | None) -> list[list[str]]:
     if tokens is None:
         return [[str(each) for each in row] for row in ids.flatten(1).tolist()]
     rows = [list(tokens)] * len(ids) if isinstance(tokens[0], str) else [list(row) for row in tokens]
-    wrong = len(rows) != len(ids) or any(len(row) != ids.shape[1] for row in rows)
-    if wrong:
+    if len(rows) != len(ids) or any(len(row) != ids.shape[1] for row in rows):
         raise UsageError(
             f"tokens= has {[len(row) for row in rows]} words, but the input holds {len(ids)} x {ids.shape[1]} tokens."
         )
     return [[str(each) for each in row] for row in rows]
-
-
-def _refuse_nan(title: str, found: NDArray[np.float32]) -> None:
-    if not np.isfinite(found).all():
-        raise UsageError(
-            f"{title}: some attributions are NaN or Inf, because a gradient of the model or a score is."
-            " `torch_debugger.find_nan` finds the operation that made it."
-        )
 
 
 # How attributions of images, series and tables are drawn: blue against, red for the score.
@@ -197,10 +177,8 @@ def draw_bars(
         sizes = found[row][largest]
         axes.barh(range(count), sizes, color=np.where(sizes < 0, ACCENT, SECOND).tolist(), height=0.7)
         names = [str(features[each]) if features is not None else f"[{each}]" for each in largest]
-        axes.set_yticks(
-            range(count),
-            [f"{name} = {values[example][each]:.3g}" for name, each in zip(names, largest, strict=True)],
-        )
+        shown = zip(names, values[example][largest], strict=True)
+        axes.set_yticks(range(count), [f"{name} = {value:.3g}" for name, value in shown])
         axes.axvline(0, color=INK, linewidth=0.6)
         axes.set_title(label.replace("\n", ", "), fontsize=8, color=INK, loc="left")
         axes.set_xlabel("attribution", fontsize=8, color=INK)
@@ -219,13 +197,9 @@ def draw_series(
             low, high = float(curves.min()), float(curves.max())
             edge = 0.05 * (high - low) or 1.0
             extent = (-0.5, ground.shape[1] - 0.5, low - edge, high + edge)
-            drawn = axes.imshow(
-                ground.sum(axis=0, keepdims=True),
-                aspect="auto",
-                extent=extent,
-                alpha=0.6,
-                **colours(ground.sum(axis=0), on_white=True),
-            )
+            summed = ground.sum(axis=0, keepdims=True)
+            shades = colours(summed, on_white=True)
+            drawn = axes.imshow(summed, aspect="auto", extent=extent, alpha=0.6, **shades)
             axes.plot(curves.T, color=INK, linewidth=0.9)
             axes.set_ylabel("value", fontsize=8, color=INK)
         else:
@@ -266,7 +240,22 @@ def draw_tokens(title: str, words: list[list[str]], found: NDArray[Any], rows: R
     for row, (_, label) in enumerate(rows):
         axes[row].set_xlim(-0.5, width + 0.5)
         axes[row].set_ylim(heights[row], 0)
-        _draw_block(figure, axes[row], blocks[row], found[row])
+        image_axes(axes[row])
+        shades = colours(found[row]) | ({} if (found[row] < 0).any() else {"cmap": "Reds"})
+        scale = ScalarMappable(Normalize(shades["vmin"], shades["vmax"]), colormaps[shades["cmap"]])
+        shades_of = np.asarray(scale.to_rgba(np.asarray(found[row])))
+        for number, line, column, text in blocks[row]:
+            ground = shades_of[number]
+            corner, wide = (column - 0.4, line + 0.08), len(text) + 0.8
+            axes[row].add_patch(Rectangle(corner, wide, 0.84, facecolor=ground, edgecolor="none"))
+            dark = float(ground[:3] @ (0.3, 0.59, 0.11)) < 0.5
+            axes[row].text(
+                column + len(text) / 2, line + 0.5, text, ha="center", va="center", fontsize=8,
+                family="monospace", color="white" if dark else INK,
+            )  # fmt: skip
+        bar = figure.colorbar(scale, ax=axes[row], fraction=0.02, pad=0.01)
+        bar.set_label("attribution", fontsize=7, color=INK)
+        bar.ax.tick_params(labelsize=6)
         axes[row].set_title(label.replace("\n", ", "), fontsize=8, color=INK, loc="left")
     return figure
 
@@ -281,23 +270,3 @@ def _laid_out(words: Sequence[str]) -> list[Place]:
         places.append((number, line, column, text))
         column += len(text) + 1
     return places
-
-
-def _draw_block(figure: Figure, axes: Axes, places: list[Place], found: NDArray[Any]) -> None:
-    image_axes(axes)
-    shades = colours(found) | ({} if (found < 0).any() else {"cmap": "Reds"})
-    scale = ScalarMappable(Normalize(shades["vmin"], shades["vmax"]), colormaps[shades["cmap"]])
-    shades_of = np.asarray(scale.to_rgba(np.asarray(found)))
-    for number, line, column, text in places:
-        ground = shades_of[number]
-        axes.add_patch(
-            Rectangle((column - 0.4, line + 0.08), len(text) + 0.8, 0.84, facecolor=ground, edgecolor="none")
-        )
-        dark = float(ground[:3] @ (0.3, 0.59, 0.11)) < 0.5
-        axes.text(
-            column + len(text) / 2, line + 0.5, text, ha="center", va="center", fontsize=8,
-            family="monospace", color="white" if dark else INK,
-        )  # fmt: skip
-    bar = figure.colorbar(scale, ax=axes, fraction=0.02, pad=0.01)
-    bar.set_label("attribution", fontsize=7, color=INK)
-    bar.ax.tick_params(labelsize=6)
