@@ -6,11 +6,10 @@ import sys
 import textwrap
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 from os import PathLike
 from pathlib import Path
-from types import FrameType
 from typing import Any, TypeVar
 
 import torch
@@ -18,7 +17,7 @@ from torch import nn
 
 from torch_debugger.model.autograd_graph import made_shape, op_name, saved, walk_nodes
 from torch_debugger.model.layers import clean_path, inner_model
-from torch_debugger.report.graph_layout import Layout, Link, Spot, box_size, escaped, lay_out
+from torch_debugger.report.graph_layout import Link, Spot, box_size, escaped, lay_out
 from torch_debugger.source.frames import locals_of, shown_where_bare
 from torch_debugger.source.objects import is_one_of
 from torch_debugger.system.errors import UsageError
@@ -31,20 +30,22 @@ class Graph:
         self.name = name
         self.operations: list[Operation] = []
         self.complete = True
-        self._reason = ""
-        if loss.grad_fn is None:
-            self._reason = _why_no_graph(loss)
-        else:
+        self._reason = "it is a leaf, made by no operation"
+        if loss.grad_fn is not None:
             self.operations, more = read_operations(loss.grad_fn, names)
             self.complete = not more
-        self.unreached = tuple(self._unreached(names.trained))
-
-    def _unreached(self, models: list[list[str]]) -> Iterator[str]:
-        """The rest of every model that the graph has parts of; of a model that stands alone, all the same."""
-        for trained in models:
-            missing = [name for name in trained if name not in self.leaves]
-            if len(missing) < len(trained) or len(models) == 1:
-                yield from missing
+        elif not loss.requires_grad:
+            self._reason = (
+                "it does not require a gradient. It was made under no_grad(), detached, "
+                "or from tensors of which none requires one"
+            )
+        leaves = set(self.leaves)
+        self.unreached: tuple[str, ...] = ()
+        for trained in names.trained:
+            missing = [name for name in trained if name not in leaves]
+            # The rest of every model that the graph has parts of; of a model that stands alone, all the same.
+            if len(missing) < len(trained) or len(names.trained) == 1:
+                self.unreached += tuple(missing)
 
     @property
     def leaves(self) -> tuple[str, ...]:
@@ -54,9 +55,13 @@ class Graph:
 
     def to_svg(self, path: str | PathLike[str] | None = None) -> str:
         """The drawing as SVG; also written to `path`, if one is given."""
-        boxes = boxes_of(self.operations) if self.operations else [Box(self._title(), (), (), "constant")]
-        heading = [self._title(), *self._remarks(boxes), *unreached_line(self.unreached)]
-        drawing = graph_svg(boxes, heading)
+        title = self._title()
+        boxes = boxes_of(self.operations) if self.operations else [Box(title, (), (), "constant")]
+        drawn = sum(box.kind != "constant" for box in boxes)
+        remarks = unreached_line(self.unreached)
+        if self.operations and drawn != len(self.operations):
+            remarks.insert(0, f"{len(self.operations):,} operations are drawn as {drawn} boxes: neighbours share one")
+        drawing = graph_svg(boxes, [title, *remarks])
         if path is not None:
             Path(path).write_text(drawing, encoding="utf-8")
         return drawing
@@ -78,12 +83,6 @@ class Graph:
         ends = f"{len(leaves)} {'leaf' if len(leaves) == 1 else 'leaves'}"
         return f"graph of `{self.name}`: {operations}, {ends}{more}"
 
-    def _remarks(self, boxes: list[Box]) -> list[str]:
-        drawn = sum(box.kind != "constant" for box in boxes)
-        if not self.operations or drawn == len(self.operations):
-            return []
-        return [f"{len(self.operations):,} operations are drawn as {drawn} boxes: neighbours share one"]
-
 
 def graph(
     loss: torch.Tensor, *, model: nn.Module | None = None, names: Mapping[str, torch.Tensor] | None = None
@@ -100,18 +99,23 @@ def graph(
     """
     if not isinstance(loss, torch.Tensor):
         raise UsageError(f"graph() takes a tensor, but got {type(loss).__name__}.")
-    frame = sys._getframe(1)
-    found = names_for(model, names, frame)
+    found = TensorNames()
+    for name, tensor in (names or {}).items():
+        found.add(name, tensor)
+    variables = locals_of(sys._getframe(1))
+    models: dict[str, Any] = {"": model}
+    if model is None:
+        models = {
+            name: each
+            for name, each in variables.items()
+            if name != "self" and isinstance(each, nn.Module) and next(each.parameters(), None) is not None
+        }
+    for name, each in models.items():
+        found.add_model(each, f"{name}." if len(models) > 1 else "")
+    for name, value in variables.items():
+        if isinstance(value, torch.Tensor):
+            found.add(name, value)
     return shown_where_bare(Graph(found.by_id.get(id(loss), "loss"), loss, found))
-
-
-def _why_no_graph(loss: Any) -> str:
-    if loss.requires_grad:
-        return "it is a leaf, made by no operation"
-    return (
-        "it does not require a gradient. It was made under no_grad(), detached, "
-        "or from tensors of which none requires one"
-    )
 
 
 # An autograd graph as text: one line an operation, in the order of the forward.
@@ -121,22 +125,18 @@ _MOST_NAMED = 12
 
 def graph_text(title: str, operations: Sequence[Operation], unreached: Sequence[str]) -> str:
     """`of` names the lines an operation takes; where that is the line above alone, it is left out."""
-    rows = [_row(index, operation) for index, operation in enumerate(operations)]
+    rows = []
+    for index, operation in enumerate(operations):
+        beside = [leaf_text(leaf) for leaf in operation.leaves]
+        beside += [f"{text} (no gradient)" for text in operation.without_gradient]
+        sources = ", ".join(f"{place + 1}" for place in operation.operands)
+        origin = f"of {sources}" if sources and operation.operands != (index - 1,) else ""
+        rows.append([str(index + 1), operation.name, str(list(operation.shape)), origin, ", ".join(beside)])
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(4)]
-    lines = ["  ".join(f"{cell:{width}}" for cell, width in zip(row, widths, strict=False)) for row in rows]
-    lines = [f"{line}  {row[4]}".rstrip() for line, row in zip(lines, rows, strict=True)]
+    lines = ["  ".join([*map(str.ljust, row, widths), row[4]]).rstrip() for row in rows]
     if len(lines) > _MOST_LINES:
         lines = [f"... {len(lines) - _MOST_LINES:,} operations before these", *lines[-_MOST_LINES:]]
     return "\n".join([title, *lines, *unreached_line(unreached)])
-
-
-def _row(index: int, operation: Operation) -> list[str]:
-    sources = [f"{place + 1}" for place in operation.operands]
-    chained = operation.operands == (index - 1,)
-    beside = [leaf_text(leaf) for leaf in operation.leaves]
-    beside += [f"{text} (no gradient)" for text in operation.without_gradient]
-    origin = "" if chained or not sources else f"of {', '.join(sources)}"
-    return [str(index + 1), operation.name, str(list(operation.shape)), origin, ", ".join(beside)]
 
 
 def leaf_text(leaf: Leaf) -> str:
@@ -175,11 +175,23 @@ def graph_svg(boxes: Sequence[Box], heading: Sequence[str]) -> str:
     width = max(layout.width, max(len(line) for line in heading) * _LETTER) + 2 * _MARGIN
     height = top + layout.height + _MARGIN
     left = (width - layout.width) / 2
-    words = [
+    parts = [
         _text(_MARGIN, _MARGIN + _LINE * (line + 0.7), text, "title" if not line else "quiet")
         for line, text in enumerate(heading)
     ]
-    parts = [*words, f'<g transform="translate({left:.1f} {top:.1f})">', *_drawn(boxes, links, layout), "</g>"]
+    parts.append(f'<g transform="translate({left:.1f} {top:.1f})">')
+    for link, way in zip(links, layout.ways, strict=True):
+        parts.append(_edge([layout.spots[index] for index in way], boxes[link.upper].kind))
+    for index, box in enumerate(boxes):
+        spot = layout.spots[index]
+        x = spot.x - spot.width / 2
+        texts = [
+            _text(x + _PAD, spot.y + _LINE * (line + 0.7) + _PAD / 2, text, "leaf" if line else "title")
+            for line, text in enumerate((box.title, *box.leaves))
+        ]
+        frame = f'<rect x="{x:.1f}" y="{spot.y:.1f}" width="{spot.width:.1f}" height="{spot.height:.1f}" rx="5"/>'
+        parts.append(f'<g class="{box.kind}">{frame}{"".join(texts)}</g>')
+    parts.append("</g>")
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}"><style>{_STYLE}</style>'
@@ -193,25 +205,9 @@ def links_of(boxes: Sequence[Box]) -> list[Link]:
     return [Link(operand, user, operand) for user, box in enumerate(boxes) for operand in box.operands]
 
 
-def _drawn(boxes: Sequence[Box], links: Sequence[Link], layout: Layout) -> list[str]:
-    ways = [[layout.spots[index] for index in way] for way in layout.ways]
-    edges = [_edge(way, boxes[link.upper].kind) for link, way in zip(links, ways, strict=True)]
-    return [*edges, *(_drawn_box(box, layout.spots[index]) for index, box in enumerate(boxes))]
-
-
 def _size(box: Box) -> tuple[float, float]:
     longest = max(len(text) for text in (box.title, *box.leaves))
     return longest * _LETTER + 2 * _PAD, _LINE * (1 + len(box.leaves)) + _PAD
-
-
-def _drawn_box(box: Box, spot: Spot) -> str:
-    left = spot.x - spot.width / 2
-    frame = f'<rect x="{left:.1f}" y="{spot.y:.1f}" width="{spot.width:.1f}" height="{spot.height:.1f}" rx="5"/>'
-    texts = [
-        _text(left + _PAD, spot.y + _LINE * (line + 0.7) + _PAD / 2, text, "leaf" if line else "title")
-        for line, text in enumerate((box.title, *box.leaves))
-    ]
-    return f'<g class="{box.kind}">{frame}{"".join(texts)}</g>'
 
 
 def _edge(way: list[Spot], kind: str) -> str:
@@ -254,8 +250,18 @@ def boxes_of(operations: Sequence[Operation]) -> list[Box]:
     groups = _grouped(operations)
     box_of = {place: index for index, group in enumerate(groups) for place in group}
     found = [_box(group, operations, box_of) for group in groups]
-    found[-1] = Box(found[-1].title, found[-1].leaves, found[-1].operands, "loss")
-    return _with_constants(found, groups, operations) if len(found) == len(operations) else found
+    found[-1] = replace(found[-1], kind="loss")
+    if len(found) < len(operations):
+        return found
+    constants: list[Box] = []  # operands without gradient as boxes of their own, where there is room for them
+    for index, operation in enumerate(operations):
+        place = len(found) + len(constants)
+        texts = operation.without_gradient
+        if place + len(texts) > MOST_BOXES:
+            break
+        constants += [Box(text, (), (), "constant") for text in texts]
+        found[index] = replace(found[index], operands=(*found[index].operands, *range(place, place + len(texts))))
+    return found + constants
 
 
 def _grouped(operations: Sequence[Operation]) -> Groups:
@@ -263,7 +269,13 @@ def _grouped(operations: Sequence[Operation]) -> Groups:
     alone = [[place] for place in range(len(operations))]
     if len(alone) <= MOST_BOXES:
         return alone
-    rows = _rows(operations)
+    users = Counter(operand for operation in operations for operand in operation.operands)
+    by_last: dict[int, list[int]] = {}
+    for place, operation in enumerate(operations):
+        only = operation.operands[0] if len(operation.operands) == 1 else -1
+        earlier = by_last.pop(only) if only in by_last and users[only] == 1 else []
+        by_last[place] = [*earlier, place]
+    rows = list(by_last.values())
     if len(rows) < _COLLAPSED:
         length = -(-len(operations) // (_COLLAPSED - len(rows)))
         return sorted((piece for row in rows for piece in _pieces(row, length)), key=lambda piece: piece[-1])
@@ -273,16 +285,6 @@ def _grouped(operations: Sequence[Operation]) -> Groups:
 
 def _pieces(items: list[T], length: int) -> list[list[T]]:
     return [items[start : start + length] for start in range(0, len(items), length)]
-
-
-def _rows(operations: Sequence[Operation]) -> Groups:
-    users = Counter(operand for operation in operations for operand in operation.operands)
-    groups: dict[int, list[int]] = {}  # by the last operation of each
-    for place, operation in enumerate(operations):
-        only = operation.operands[0] if len(operation.operands) == 1 else -1
-        earlier = groups.pop(only) if only in groups and users[only] == 1 else []
-        groups[place] = [*earlier, place]
-    return list(groups.values())
 
 
 def _between_necks(groups: Groups, operations: Sequence[Operation]) -> Groups:
@@ -311,28 +313,11 @@ def _box(group: list[int], operations: Sequence[Operation], box_of: dict[int, in
     hidden = len(leaves) - _MOST_LEAVES
     if hidden > 0:
         leaves = [*leaves[: _MOST_LEAVES - 1], f"and {hidden + 1} more"]
-    return Box(_title(inside), tuple(leaves), tuple(sorted(sources)))
-
-
-def _title(inside: list[Operation]) -> str:
     shape = list(inside[-1].shape)
-    if len(inside) == 1:
-        return f"{inside[0].name} {shape}"
-    names = [operation.name for operation in inside]
-    return f"{len(names)} operations, {names[0]} to {names[-1]} {shape}"
-
-
-def _with_constants(boxes: list[Box], groups: Groups, operations: Sequence[Operation]) -> list[Box]:
-    """Operands without gradient as boxes of their own, where there is room for them."""
-    added: list[Box] = []
-    for index, box in enumerate(boxes):
-        texts = [text for place in groups[index] for text in operations[place].without_gradient]
-        if len(boxes) + len(added) + len(texts) > MOST_BOXES:
-            break
-        places = range(len(boxes) + len(added), len(boxes) + len(added) + len(texts))
-        added += [Box(text, (), (), "constant") for text in texts]
-        boxes[index] = Box(box.title, box.leaves, (*box.operands, *places), box.kind)
-    return boxes + added
+    title = f"{inside[0].name} {shape}"
+    if len(inside) > 1:
+        title = f"{len(inside)} operations, {inside[0].name} to {inside[-1].name} {shape}"
+    return Box(title, tuple(leaves), tuple(sorted(sources)))
 
 
 # An autograd graph as plain operations in forward order, leaves and operands without gradient beside them.
@@ -363,30 +348,33 @@ class Operation:
 def read_operations(root: Any, names: TensorNames) -> tuple[list[Operation], bool]:
     """In forward order, the loss last; True when the graph was too large to read it all."""
     nodes, order, more = walk_nodes(root, MOST_NODES)
-    leaves = {index: leaf for index, node in enumerate(nodes) if (leaf := _leaf(node, names)) is not None}
-    for index in reversed(range(len(nodes))):
-        if index not in leaves and (leaf := _folded(nodes[index], leaves, order)) is not None:
-            leaves[index] = leaf
+    leaves = {
+        index: Leaf(names.by_id.get(id(variable), ""), tuple(variable.shape))
+        for index, node in enumerate(nodes)
+        if (variable := getattr(node, "variable", None)) is not None
+    }
+    for index in reversed(range(len(nodes))):  # a weight that is only turned or cast on its way is shown as the weight
+        node = nodes[index]
+        if index not in leaves and op_name(node) in _FOLDED and len(node.next_functions) == 1:
+            weight = order.get(node.next_functions[0][0], -1)
+            if weight in leaves:
+                leaves[index] = leaves[weight]
     number: dict[int, int] = {}
     found: list[Operation] = []
     for index in _producers_first(nodes, order, leaves):
         number[index] = len(found)
-        found.append(_operation(nodes[index], order, leaves, number, names))
+        node = nodes[index]
+        places = _operands(node, order, len(order))
+        found.append(
+            Operation(
+                name=op_name(node),
+                shape=made_shape(node),
+                operands=tuple(number[place] for place in places if place in number),
+                leaves=tuple(leaves[place] for place in places if place in leaves),
+                without_gradient=tuple(_without_gradient(node, names)),
+            )
+        )
     return found, more
-
-
-def _leaf(node: Any, names: TensorNames) -> Leaf | None:
-    variable = getattr(node, "variable", None)
-    if variable is None:
-        return None
-    return Leaf(names.by_id.get(id(variable), ""), tuple(variable.shape))
-
-
-def _folded(node: Any, leaves: dict[int, Leaf], order: dict[Any, int]) -> Leaf | None:
-    """A weight that is only turned or cast on its way is shown as the weight."""
-    if op_name(node) not in _FOLDED or len(node.next_functions) != 1:
-        return None
-    return leaves.get(order.get(node.next_functions[0][0], -1))
 
 
 def _producers_first(nodes: list[Any], order: dict[Any, int], leaves: dict[int, Leaf]) -> Iterator[int]:
@@ -410,19 +398,6 @@ def _operands(node: Any, order: dict[Any, int], read: int) -> list[int]:
     return [place for place in dict.fromkeys(places) if place < read]
 
 
-def _operation(
-    node: Any, order: dict[Any, int], leaves: dict[int, Leaf], number: dict[int, int], names: TensorNames
-) -> Operation:
-    places = _operands(node, order, len(order))
-    return Operation(
-        name=op_name(node),
-        shape=made_shape(node),
-        operands=tuple(number[place] for place in places if place in number),
-        leaves=tuple(leaves[place] for place in places if place in leaves),
-        without_gradient=tuple(_without_gradient(node, names)),
-    )
-
-
 def _without_gradient(node: Any, names: TensorNames) -> Iterator[str]:
     missing = [place for place, (operand, _) in enumerate(node.next_functions) if operand is None]
     missing = [place for place in missing if place < _OPTIONAL.get(op_name(node), len(node.next_functions))]
@@ -437,21 +412,17 @@ def _without_gradient(node: Any, names: TensorNames) -> Iterator[str]:
 def _saved_constants(node: Any) -> Iterator[torch.Tensor]:
     """Operands that need no gradient, where the backward needs their values."""
     for name in dir(node):
-        if name.startswith("_saved_") and name not in _RESULTS and _is_kept_plainly(node, name):
-            value = saved(node, name)
-            if isinstance(value, torch.Tensor) and not value.requires_grad and _may_be_operand(value):
-                yield value
-
-
-def _may_be_operand(value: torch.Tensor) -> bool:
-    """Of whole numbers only single ones: others are indices and labels, which are no operands of the graph."""
-    return value.is_floating_point() or value.is_complex() or not value.dim()
-
-
-def _is_kept_plainly(node: Any, name: str) -> bool:
-    """Unpacking a tensor that hooks have packed would run them: a checkpointed block, for one."""
-    raw = getattr(node, name.replace("_saved_", "_raw_saved_", 1), None)
-    return getattr(raw, "unpack_hook", ...) is None
+        if not name.startswith("_saved_") or name in _RESULTS:
+            continue
+        raw = getattr(node, name.replace("_saved_", "_raw_saved_", 1), None)
+        if getattr(raw, "unpack_hook", ...) is not None:
+            continue  # unpacking what hooks have packed would run them: a checkpointed block, for one
+        value = saved(node, name)
+        if not isinstance(value, torch.Tensor) or value.requires_grad:
+            continue
+        # Of whole numbers only single ones: others are indices and labels, which are no operands of the graph.
+        if value.is_floating_point() or value.is_complex() or not value.dim():
+            yield value
 
 
 # The user's names for tensors: parameters of a model, and variables of the calling function.
@@ -478,30 +449,6 @@ class TensorNames:
     def of_saved(self, tensor: torch.Tensor) -> str:
         place = _place(tensor)
         return self._by_memory.get(place, "") if place is not None else ""
-
-
-def names_for(
-    model: nn.Module | None, names: Mapping[str, torch.Tensor] | None, frame: FrameType | None
-) -> TensorNames:
-    """What is given comes first; then the tensors and models among a frame's variables."""
-    found = TensorNames()
-    for name, tensor in (names or {}).items():
-        found.add(name, tensor)
-    if model is not None:
-        found.add_model(model)
-    held = locals_of(frame) if frame is not None else {}
-    if model is None:
-        models = {name: value for name, value in held.items() if _is_model(name, value)}
-        for name, value in models.items():
-            found.add_model(value, f"{name}." if len(models) > 1 else "")
-    for name, value in held.items():
-        if isinstance(value, torch.Tensor):
-            found.add(name, value)
-    return found
-
-
-def _is_model(name: str, value: object) -> bool:
-    return name != "self" and isinstance(value, nn.Module) and next(value.parameters(), None) is not None
 
 
 def _place(tensor: torch.Tensor) -> tuple[int, int] | None:

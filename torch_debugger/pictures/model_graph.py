@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import textwrap
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from torch_debugger.model.graph import model_graph as recorded_graph
 from torch_debugger.model.graph_recorder import scoped
-from torch_debugger.model.inputs import Call, Sizes, is_size, read_sizes
+from torch_debugger.model.inputs import Call, is_size, read_sizes
 from torch_debugger.records.model import INPUT, OPERATION, OUTPUT, PARAMETER, ModelGraph
 from torch_debugger.report.graph_layout import escaped, text_width
 from torch_debugger.report.model_graph_boxes import HEAD, LINE, Box, Caption, Line, Opened, Scene, count_text
@@ -54,18 +54,15 @@ def model_graph(
         raise UsageError(f"depth is at least 1, the modules of the model itself, but got {depth}.")
     if input_size is None and inputs and not kwargs and all(is_size(item) for item in inputs):
         input_size = list(inputs)
-    graphs = (recorded_graph(model, call) for call in _calls(model, inputs, input_size, kwargs))
+    calls: Iterable[Any] = [inputs[0] if len(inputs) == 1 else inputs or None]
+    if input_size is not None:
+        calls = sample_inputs(model, input_size)
+    elif kwargs:
+        calls = [Call(inputs, kwargs)]
+    graphs = (recorded_graph(model, each) for each in list(calls))
     first = next(graphs)
     whole = first if not first.note else next((graph for graph in graphs if not graph.note), first)
     return ModelDrawing(whole, depth)
-
-
-def _calls(model: nn.Module, inputs: tuple[Any, ...], input_size: Any, keywords: dict[str, Any]) -> list[Any]:
-    if input_size is not None:
-        return list(sample_inputs(model, input_size))
-    if keywords:
-        return [Call(inputs, keywords)]
-    return [inputs[0] if len(inputs) == 1 else inputs or None]
 
 
 class ModelDrawing:
@@ -99,7 +96,7 @@ class ModelDrawing:
         return model_svg(self._parts.scene(self._opened(depth, expanded)), self._heading())
 
     def html(self, depth: int | None = None, expanded: Collection[str] = ()) -> str:
-        return model_html(self._data(depth, expanded))
+        return model_html(model_data(self._parts, self._heading(), self._opened(depth, expanded)))
 
     def picture(self, depth: int | None = None, expanded: Collection[str] = ()) -> Picture:
         from torch_debugger.pictures.model_graph_plot import model_figure
@@ -110,7 +107,7 @@ class ModelDrawing:
 
     def to_dict(self) -> dict[str, Any]:
         """Modules, boxes, edges, and the layout of every module's inside: ready for JSON."""
-        return self._data(None, ())
+        return model_data(self._parts, self._heading(), self._opened(None, ()))
 
     def save(self, path: str | Path, depth: int | None = None, expanded: Collection[str] = ()) -> Path:
         path = Path(path)
@@ -128,37 +125,27 @@ class ModelDrawing:
     def _repr_svg_(self) -> str:
         return self.svg()
 
-    def _data(self, depth: int | None, expanded: Collection[str]) -> dict[str, Any]:
-        return model_data(self._parts, self._heading(), self._opened(depth, expanded))
-
     def _opened(self, depth: int | None, expanded: Collection[str]) -> set[str]:
         openings = self._parts.openings
         return openings.with_paths(openings.automatic(self._depth if depth is None else depth), expanded)
 
     def _title(self) -> str:
         operations = sum(node.kind == OPERATION for node in self.graph.nodes)
-        held = self.graph.modules[0].parameters if self.graph.modules else 0
-        counted = f"{operations:,} operation{'s' if operations > 1 else ''}" if operations else ""
-        told = [counted, f"{count_text(held)} parameters"]
-        return f"{self._parts.root.name or 'model'}: {', '.join(filter(None, told))}"
+        parameters = self.graph.modules[0].parameters if self.graph.modules else 0
+        counted = f"{operations:,} operation{'s' if operations > 1 else ''}, " if operations else ""
+        return f"{self._parts.root.name or 'model'}: {counted}{count_text(parameters)} parameters"
 
     def _heading(self) -> list[str]:
-        return [self._title(), *([self.note] if self.note else []), *unused_line(self.graph)]
+        lines = [self._title(), *([self.note] if self.note else [])]
+        unused = unused_modules(self.graph)
+        if unused:
+            more = f" and {len(unused) - _MOST_NAMED} more" if len(unused) > _MOST_NAMED else ""
+            named = ", ".join(f"`{path}`" for path in unused[:_MOST_NAMED])
+            lines.append(f"not used in this run: {named}{more}")
+        return lines
 
 
 # A model's drawing as text: one line a box, in the order they ran, modules around them.
-_INDENT = "  "
-
-
-class _Row(NamedTuple):
-    number: str
-    name: str
-    module: str
-    shape: str
-    parameters: str
-    sources: str
-
-
 def model_text(heading: Sequence[str], root: Opened, lines: Sequence[Flow]) -> str:
     """`of` names the lines a box reads from; where that is the line above alone, it is left out."""
     boxes = dict(enumerate(_boxes(root), 1))
@@ -171,9 +158,7 @@ def model_text(heading: Sequence[str], root: Opened, lines: Sequence[Flow]) -> s
     numbers = {id(part): number for number, part in boxes.items()}
     rows = list(_rows(root, 0, numbers, read))
     widths = [max((len(row[column]) for row in rows), default=0) for column in range(5)]
-    text = [
-        "  ".join([row.number.rjust(widths[0]), *map(str.ljust, row[1:5], widths[1:]), row.sources]) for row in rows
-    ]
+    text = ["  ".join([row[0].rjust(widths[0]), *map(str.ljust, row[1:5], widths[1:]), row[5]]) for row in rows]
     return "\n".join([*heading, *(line.rstrip() for line in text)])
 
 
@@ -185,31 +170,22 @@ def _boxes(here: Opened) -> Iterator[Part]:
             yield part
 
 
-def _rows(here: Opened, depth: int, numbers: dict[int, int], read: dict[int, set[int]]) -> Iterator[_Row]:
+def _rows(here: Opened, depth: int, numbers: dict[int, int], read: dict[int, set[int]]) -> Iterator[tuple[str, ...]]:
+    """Number, name, module, shape, parameters, sources."""
     for part, member in zip(here.part.parts, here.members, strict=True):
         caption = member.caption if isinstance(member, Opened) else member
-        shape, parameters = _columns(caption.below)
-        row = _Row("", f"{_INDENT * depth}{caption.name}", caption.beside, shape, parameters, "")
+        shape, _, parameters = caption.below.rpartition(" · ")  # [2, 8] · 40 params
+        if not parameters.endswith("params"):
+            shape, parameters = caption.below, ""
+        columns = f"{'  ' * depth}{caption.name}", caption.beside, shape, parameters
         if isinstance(member, Opened):
-            yield row
+            yield "", *columns, ""
             yield from _rows(member, depth + 1, numbers, read)
-        else:
-            number = numbers[id(part)]
-            known = part.kind != INPUT and number in read
-            sources = _sources(number, sorted(read[number])) if known else ""
-            yield row._replace(number=str(number), sources=sources)
-
-
-def _columns(below: str) -> tuple[str, str]:
-    """[2, 8] · 40 params"""
-    shape, _, last = below.rpartition(" · ")
-    return (shape, last) if last.endswith("params") else (below, "")
-
-
-def _sources(number: int, read: list[int]) -> str:
-    if not read:
-        return "of constants"
-    return "" if read == [number - 1] else f"of {', '.join(map(str, read))}"
+            continue
+        number, sources = numbers[id(part)], ""
+        if part.kind != INPUT and number in read and read[number] != {number - 1}:
+            sources = f"of {', '.join(map(str, sorted(read[number]))) or 'constants'}"
+        yield str(number), *columns, sources
 
 
 # A model's drawing as SVG; no browser, font or program of others is needed to make it.
@@ -248,28 +224,21 @@ def model_svg(scene: Scene, heading: Sequence[str]) -> str:
     words = [
         _text(MARGIN, MARGIN + LINE * (at + 0.75), line, "quiet" if at else "title") for at, line in enumerate(wrapped)
     ]
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" class="td-graph" width="{width:.0f}" height="{height:.0f}" '
-        f'viewBox="0 0 {width:.0f} {height:.0f}"><style>{STYLE}</style>{TIP_MARKER}'
-        f'<rect class="page" width="100%" height="100%"/>{"".join(words)}'
-        f'<g transform="translate({left:.1f} {top - HEAD + 12:.1f})">{scene_svg(scene)}</g></svg>'
-    )
-
-
-def scene_svg(scene: Scene) -> str:
-    return "".join(
+    shown = "".join(
         [
-            *(_frame(box) for box in scene.frames),
+            *(f'<g class="frame {box.part.kind}">{_rect(box, 8)}</g>' for box in scene.frames),
             *(_line(line) for line in scene.lines),
             *(_head(box) for box in scene.frames),
             *(_text(words.x, words.y + 3.5, words.text, "words", anchor="middle") for words in scene.words),
             *(_box(box) for box in scene.boxes),
         ]
     )
-
-
-def _frame(box: Box) -> str:
-    return f'<g class="frame {box.part.kind}">{_rect(box, 8)}</g>'
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" class="td-graph" width="{width:.0f}" height="{height:.0f}" '
+        f'viewBox="0 0 {width:.0f} {height:.0f}"><style>{STYLE}</style>{TIP_MARKER}'
+        f'<rect class="page" width="100%" height="100%"/>{"".join(words)}'
+        f'<g transform="translate({left:.1f} {top - HEAD + 12:.1f})">{shown}</g></svg>'
+    )
 
 
 def _head(box: Box) -> str:
@@ -280,36 +249,29 @@ def _head(box: Box) -> str:
 def _box(box: Box) -> str:
     kind, caption = box.part.kind, box.caption
     behind = _rect(box, 6, shift=4, name="behind") if box.part.parts else ""
-    middle = box.y + box.height / 2
+    x, middle = box.x + box.width / 2, box.y + box.height / 2
     first = middle + 4.5 if not caption.below else middle - 3
-    lines = _first_line(box, caption, box.x + box.width / 2, first - box.y, inline=False)
-    below = ""
-    if caption.below:
-        below = _text(box.x + box.width / 2, middle + 12, caption.below, "small", anchor="middle")
+    lines = _first_line(box, caption, x, first - box.y, inline=False)
+    below = _text(x, middle + 12, caption.below, "small", anchor="middle") if caption.below else ""
     return f'<g class="box {kind}">{_title(caption)}{behind}{_rect(box, _ROUND.get(kind, 6))}{lines}{below}</g>'
 
 
 def _first_line(box: Box, caption: Caption, x: float, y: float, inline: bool) -> str:
     beside = " ".join(filter(None, [caption.beside, caption.below if inline else ""]))
     quiet = f'<tspan class="quiet" style="font-weight:400" dx="6">{escaped(beside)}</tspan>' if beside else ""
-    anchor = "" if inline else ' text-anchor="middle"'
-    halo = " words" if inline else ""
-    size = f' style="font-size:12px;stroke:{_tint(box.depth + 1)}"' if inline else ""
+    anchor, halo, size = ' text-anchor="middle"', "", ""
+    if inline:
+        # The colour of the paper inside so many frames.
+        darker = 1 - (1 - TINT) ** (box.depth + 1)
+        tint = "".join(f"{round(255 - (255 - part) * darker):02x}" for part in (0x1F, 0x6F, 0xEB))
+        anchor, halo, size = "", " words", f' style="font-size:12px;stroke:#{tint}"'
     begin = f'<text class="name{halo}"{size} x="{x:.1f}" y="{box.y + y:.1f}"{anchor}>'
     return f"{begin}{escaped(caption.name)}{quiet}</text>"
 
 
-def _tint(depth: int) -> str:
-    """Of the paper inside so many frames."""
-    return "#" + "".join(f"{round(255 - (255 - part) * (1 - (1 - TINT) ** depth)):02x}" for part in (0x1F, 0x6F, 0xEB))
-
-
 def _title(caption: Caption) -> str:
-    return f"<title>{escaped_lines(caption.full)}</title>" if caption.full else ""
-
-
-def escaped_lines(text: str) -> str:
-    return "\n".join(escaped(line) for line in text.splitlines())
+    lines = "\n".join(map(escaped, caption.full.splitlines()))
+    return f"<title>{lines}</title>" if caption.full else ""
 
 
 def _rect(box: Box, radius: float, shift: float = 0.0, name: str = "") -> str:
@@ -357,6 +319,9 @@ main { overflow-x: auto } .line:hover { stroke: #d1495b; stroke-width: 2.4 }
 
 
 def model_html(data: dict[str, Any]) -> str:
+    script_data = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
+    for letter in "<>&":  # no name of the user's may end the script it stands in
+        script_data = script_data.replace(letter, f"\\u00{ord(letter):x}")
     title, *more = data["heading"]
     remarks = "".join(
         f"<p>{escaped(line)}</p>" for line in [*more, "Click a box with a second edge to open it, a title to close it."]
@@ -367,7 +332,7 @@ def model_html(data: dict[str, Any]) -> str:
         f"<style>{STYLE}{_PAGE_STYLE}</style></head><body><header><h1>{escaped(title)}</h1>{remarks}"
         '<button id="td-first">as at first</button><button id="td-close">close all</button></header>'
         f'<main><svg id="td-sheet" class="td-graph" xmlns="http://www.w3.org/2000/svg">{TIP_MARKER}</svg></main>'
-        f'<script type="application/json" id="td-data">{_for_script(data)}</script>'
+        f'<script type="application/json" id="td-data">{script_data}</script>'
         f"<script>{page_script()}</script></body></html>\n"
     )
 
@@ -379,39 +344,24 @@ def page_script() -> str:
     return composing.replace("export function", "function") + opening
 
 
-def _for_script(data: dict[str, Any]) -> str:
-    """No name of the user's may end the script it stands in."""
-    text = json.dumps(data, ensure_ascii=True, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
 # Inputs made from sizes alone, as torchinfo takes them; none of the user's random numbers is drawn.
 def sample_inputs(model: nn.Module, input_size: Any) -> Iterator[Call]:
     """First numbers as images have them, then indices as words have them."""
     sizes = read_sizes(input_size)
     like = next((value for value in model.parameters() if value.is_floating_point()), torch.empty(0))
     numbers = torch.Generator().manual_seed(0)
-    yield _call(sizes, lambda size: torch.rand(size, generator=numbers).to(like.device, like.dtype))
-    yield _call(sizes, lambda size: torch.zeros(size, dtype=torch.long, device=like.device))
 
+    def call(made: Callable[[tuple[int, ...]], torch.Tensor]) -> Call:
+        if isinstance(sizes, dict):
+            return Call((), {name: made(size) for name, size in sizes.items()})
+        return Call(tuple(made(size) for size in sizes), {})
 
-def _call(sizes: Sizes, made: Callable[[tuple[int, ...]], torch.Tensor]) -> Call:
-    if isinstance(sizes, dict):
-        return Call((), {name: made(size) for name, size in sizes.items()})
-    return Call(tuple(made(size) for size in sizes), {})
+    yield call(lambda size: torch.rand(size, generator=numbers).to(like.device, like.dtype))
+    yield call(lambda size: torch.zeros(size, dtype=torch.long, device=like.device))
 
 
 # Modules whose parameters nothing read in this run: a branch not taken, a layer that was forgotten.
 _MOST_NAMED = 6
-
-
-def unused_line(graph: ModelGraph) -> list[str]:
-    unused = unused_modules(graph)
-    if not unused:
-        return []
-    more = len(unused) - _MOST_NAMED
-    named = ", ".join(f"`{path}`" for path in unused[:_MOST_NAMED])
-    return [f"not used in this run: {named}{f' and {more} more' if more > 0 else ''}"]
 
 
 def unused_modules(graph: ModelGraph) -> list[str]:
@@ -423,13 +373,10 @@ def unused_modules(graph: ModelGraph) -> list[str]:
     called = {scope.path for scope in graph.scopes}
     found: list[str] = []
     for module in graph.modules:
-        begins = f"{scoped(root, module.path)}/"
         if not module.path or not module.parameters or module.path in called:
             continue
-        if not any(name.startswith(begins) for name in read) and not _is_below(module.path, found):
+        begins = f"{scoped(root, module.path)}/"
+        is_below = any(module.path.startswith(f"{other}.") for other in found)
+        if not is_below and not any(name.startswith(begins) for name in read):
             found.append(module.path)
     return found
-
-
-def _is_below(path: str, others: list[str]) -> bool:
-    return any(path.startswith(f"{other}.") for other in others)

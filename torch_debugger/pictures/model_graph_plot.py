@@ -94,53 +94,34 @@ class _Drawing:
 
     def _rectangle(self, box: Box, inside: str, around: str, radius: float) -> None:
         style = f"round,pad=0,rounding_size={radius}"
-        self._axes.add_patch(
-            FancyBboxPatch(
-                (box.x, box.y),
-                box.width,
-                box.height,
-                boxstyle=style,
-                facecolor=inside,
-                edgecolor=around,
-                linewidth=self._points,
-            )
-        )
+        patch = FancyBboxPatch(
+            (box.x, box.y), box.width, box.height, boxstyle=style, facecolor=inside, edgecolor=around,
+            linewidth=self._points,
+        )  # fmt: skip
+        self._axes.add_patch(patch)
 
     def _line(self, line: Line) -> None:
-        corners, codes = _curve(line)
-        self._axes.add_patch(
-            PathPatch(Path(corners, codes), facecolor="none", edgecolor=_EDGE, linewidth=1.3 * self._points)
-        )
+        x, upper, lower = line.points[0]
+        corners, codes = [(x, upper), (x, lower)], [int(Path.MOVETO), int(Path.LINETO)]
+        for x2, upper2, lower2 in line.turns():
+            middle = (lower + upper2) / 2
+            corners += [(x, middle), (x2, middle), (x2, upper2), (x2, lower2)]
+            codes += [int(Path.CURVE4)] * 3 + [int(Path.LINETO)]
+            x, lower = x2, lower2
+        way = Path(corners, codes)
+        self._axes.add_patch(PathPatch(way, facecolor="none", edgecolor=_EDGE, linewidth=1.3 * self._points))
         if line.arrow:
             x, y = corners[-1]
             tip = [(x - 3.5, y - TIP), (x + 3.5, y - TIP), (x, y)]
             self._axes.add_patch(Polygon(tip, facecolor=_EDGE, edgecolor="none"))
 
     def _text(
-        self,
-        x: float,
-        y: float,
-        text: str,
-        size: float,
-        colour: str,
-        weight: str = "normal",
-        side: str = "center",
+        self, x: float, y: float, text: str, size: float, colour: str, weight: str = "normal", side: str = "center",
         halo: bool = False,
-    ) -> None:
+    ) -> None:  # fmt: skip
         drawn = self._axes.text(
             x, y, text, fontsize=size * self._points, color=colour, weight=weight, ha=side,
             va="center_baseline", parse_math=False,
         )  # fmt: skip
         if halo:
             drawn.set_path_effects([withStroke(linewidth=3 * self._points, foreground="#f4f8fe")])
-
-
-def _curve(line: Line) -> tuple[list[tuple[float, float]], list[int]]:
-    x, upper, lower = line.points[0]
-    corners, codes = [(x, upper), (x, lower)], [int(Path.MOVETO), int(Path.LINETO)]
-    for x2, upper2, lower2 in line.turns():
-        middle = (lower + upper2) / 2
-        corners += [(x, middle), (x2, middle), (x2, upper2), (x2, lower2)]
-        codes += [int(Path.CURVE4)] * 3 + [int(Path.LINETO)]
-        x, lower = x2, lower2
-    return corners, codes
