@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -45,12 +44,16 @@ def read_parts(batch: Any, kind: str | None = None) -> Parts:
     if kind is not None and kind not in KINDS:
         raise UsageError(f"kind= is one of {', '.join(KINDS)}, not {kind!r}.")
     inputs, labels, columns = _split(batch)
-    values = _one_image_as_batch(as_numbers(inputs), alone=inputs is batch)
+    values = as_numbers(inputs)
     if isinstance(values, list):
         if not isinstance(values[0], str) and any(np.ndim(each) < 2 for each in values):
             raise UsageError("the samples differ in length: pad them into one tensor, as a collate function can.")
     elif np.ndim(values) == 0 and not isinstance(values, str):
         raise UsageError("expected a batch with the samples along its first dimension, but got a single value.")
+    elif inputs is batch and np.ndim(values) == 3 and values.shape[0] in (1, 3):
+        height, width = values.shape[1:]
+        if min(height, width) >= 8 and 0.5 <= height / width <= 2:
+            values = values[None]  # one image [channels, height, width], that comes without labels
     dtype = str(getattr(inputs, "dtype", "")).removeprefix("torch.")
     found = kind or _kind(values)
     if found == TABLE and values.ndim == 1:
@@ -58,17 +61,19 @@ def read_parts(batch: Any, kind: str | None = None) -> Parts:
     return Parts(found, values, None if labels is None else as_numbers(labels), dtype, columns)
 
 
-def _one_image_as_batch(values: Any, alone: bool) -> Any:
-    """A tensor [channels, height, width] that comes without labels."""
-    if not alone or not isinstance(values, np.ndarray) or values.ndim != 3 or values.shape[0] not in (1, 3):
-        return values
-    height, width = values.shape[1:]
-    return values[None] if min(height, width) >= 8 and 0.5 <= height / width <= 2 else values
-
-
 def _split(batch: Any) -> tuple[Any, Any, tuple[str, ...]]:
     if hasattr(batch, "keys"):
-        return _split_mapping(dict(batch))
+        named = dict(batch)
+        label = next((name for name in _LABELS if name in named), None)
+        labels = None if label is None else named[label]
+        rest = {str(name): value for name, value in named.items() if name != label and _is_data(value)}
+        if not rest:
+            raise UsageError(f"this batch has no tensors to show: its keys are {', '.join(map(str, named))}.")
+        name = next((name for name in _INPUTS if name in rest), None)
+        if name is None and all(np.ndim(value) == 1 for value in rest.values()):  # a table, column by column
+            stacked = np.stack([np.asarray(as_numbers(value), dtype=np.float32) for value in rest.values()], axis=1)
+            return stacked, labels, tuple(rest)
+        return rest[name or next(iter(rest))], labels, ()
     if isinstance(batch, (tuple, list)) and batch and _is_data(batch[0]) and not isinstance(batch[0], str):
         if _are_single(batch):
             return batch, None, ()
@@ -78,19 +83,6 @@ def _split(batch: Any) -> tuple[Any, Any, tuple[str, ...]]:
     if _is_data(batch):
         return batch, None, ()
     raise UsageError(f"expected a batch of tensors, arrays, images or texts, but got {type(batch).__name__}.")
-
-
-def _split_mapping(batch: dict[str, Any]) -> tuple[Any, Any, tuple[str, ...]]:
-    label = next((name for name in _LABELS if name in batch), None)
-    labels = batch.get(label) if label is not None else None
-    rest = {str(name): value for name, value in batch.items() if name != label and _is_data(value)}
-    if not rest:
-        raise UsageError(f"this batch has no tensors to show: its keys are {', '.join(map(str, batch))}.")
-    name = next((name for name in _INPUTS if name in rest), None)
-    if name is None and all(np.ndim(value) == 1 for value in rest.values()):  # a table, column by column
-        stacked = np.stack([np.asarray(as_numbers(value), dtype=np.float32) for value in rest.values()], axis=1)
-        return stacked, labels, tuple(rest)
-    return rest[name or next(iter(rest))], labels, ()
 
 
 def _is_data(value: Any) -> bool:
@@ -105,11 +97,8 @@ def _are_single(batch: Sequence[Any]) -> bool:
         return True
     shapes = [np.shape(each) for each in batch if isinstance(each, (torch.Tensor, np.ndarray))]
     forms = [len(shape) == 3 and (shape[0] in (1, 3) or shape[2] in (1, 3)) for shape in shapes]
-    return len(shapes) == len(batch) and (all(forms) or _are_ragged(shapes))
-
-
-def _are_ragged(shapes: list[tuple[int, ...]]) -> bool:
-    return len(set(shapes)) > 1 and all(len(shape) == 1 for shape in shapes)
+    are_ragged = len(set(shapes)) > 1 and all(len(shape) == 1 for shape in shapes)
+    return len(shapes) == len(batch) and (all(forms) or are_ragged)
 
 
 def as_numbers(value: Any) -> Any:
@@ -131,27 +120,20 @@ def _kind(values: Any) -> str:
         return TEXTS if isinstance(values[0], str) else IMAGES
     if isinstance(values, str):
         raise UsageError("expected a batch, a list of texts, but got one text.")
-    if values.ndim >= 4 or (values.ndim == 3 and _are_grey_images(values)):
+    if values.ndim >= 4:
         return IMAGES
     if values.ndim == 3:
-        return SERIES
+        are_grey_images = values.dtype == np.uint8 or values.shape[1] == values.shape[2] >= 8
+        return IMAGES if are_grey_images else SERIES
     if values.ndim == 2 and values.dtype.kind in "iu":
         return TOKENS
-    return SERIES if values.ndim == 2 and _is_smooth(values) else TABLE
-
-
-def _are_grey_images(values: NDArray[Any]) -> bool:
-    return values.dtype == np.uint8 or (values.shape[1] == values.shape[2] >= 8)
-
-
-def _is_smooth(values: NDArray[Any]) -> bool:
-    """Neighbours along a row are alike, once each column has lost its mean."""
-    if values.dtype.kind != "f" or values.shape[1] < _LONG:
-        return False
+    if values.ndim < 2 or values.dtype.kind != "f" or values.shape[1] < _LONG:
+        return TABLE
+    # In a series neighbours along a row are alike, once each row has lost its mean.
     known = np.nan_to_num(values.astype(np.float64), posinf=0.0, neginf=0.0)
     known = known - known.mean(axis=1, keepdims=True)
     power = float((known**2).sum())
-    return power > 0 and float((known[:, 1:] * known[:, :-1]).sum()) / power > _SMOOTH
+    return SERIES if power > 0 and float((known[:, 1:] * known[:, :-1]).sum()) / power > _SMOOTH else TABLE
 
 
 # What there is to say of a batch: its numbers in a line, its labels in a line, and what looks odd.
@@ -172,32 +154,42 @@ def describe_inputs(parts: Parts) -> str:
         return f"{head}, nothing finite"
     if parts.kind == TOKENS:
         ids = f"ids {int(known.min())} to {int(known.max())}, {len(np.unique(known))} different"
-        return f"{head}, {ids}{_padding(values)}"
+        if values.shape[1] > 1:  # padding is the id that most rows end with, where it repeats there
+            ends = Counter(values[:, -1][values[:, -1] == values[:, -2]].tolist()).most_common(1)
+            if ends and ends[0][1] * 2 >= len(values):
+                count = int((values == ends[0][0]).sum())
+                ids += f"; padding, as it seems id {ends[0][0]}: {share_text(count, values.size)}"
+        return f"{head}, {ids}"
     return f"{head}, {known.min():.4g} to {known.max():.4g}, mean {known.mean():.3g}, std {known.std():.3g}"
 
 
 def suspicious_things(parts: Parts, *, in_order: bool) -> list[str]:
     """Sentences; none where nothing stands out. `in_order`: as a loader gives them."""
     arrays = parts.inputs if isinstance(parts.inputs, list) else list(parts.inputs)
-    said = [] if parts.kind == TEXTS else [*_not_finite(arrays), *_constant(parts, arrays), *_range(parts)]
-    said += _twins(arrays)
+    said = []
+    if parts.kind != TEXTS:
+        odd = [int((~np.isfinite(each)).sum()) if np.asarray(each).dtype.kind == "f" else 0 for each in arrays]
+        where = [str(place) for place, count in enumerate(odd) if count]
+        if where:
+            said.append(f"NaN or Inf: {sum(odd)} values, in {_listed('sample', where)}.")
+        if parts.kind != TABLE:
+            same = [
+                str(place) for place, each in enumerate(arrays) if np.size(each) > 1 and np.all(each == each.flat[0])
+            ]
+            what = "the same id throughout" if parts.kind == TOKENS else "one value everywhere"
+            said += [f"Constant, {what}: {_listed('sample', same)}."] if same else []
+        said += _range(parts)
+    first: dict[Any, int] = {}
+    twins = []  # equal to the last bit
+    for place, each in enumerate(arrays):
+        key = each if isinstance(each, str) else (np.shape(each), np.ascontiguousarray(each).tobytes())
+        if key in first:
+            twins.append(f"{place} (as {first[key]})")
+        first.setdefault(key, place)
+    said += [f"Twice in the batch: {_listed('sample', twins)}."] if twins else []
     if parts.kind == TABLE:
         said += _columns(parts)
     return said + _labels(parts, in_order)
-
-
-def _not_finite(arrays: list[Any]) -> list[str]:
-    odd = [int((~np.isfinite(each)).sum()) if np.asarray(each).dtype.kind == "f" else 0 for each in arrays]
-    where = [place for place, count in enumerate(odd) if count]
-    return [f"NaN or Inf: {sum(odd)} values, in {_some('sample', where)}."] if where else []
-
-
-def _constant(parts: Parts, arrays: list[Any]) -> list[str]:
-    if parts.kind == TABLE:
-        return []
-    where = [place for place, each in enumerate(arrays) if np.size(each) > 1 and np.all(each == each.flat[0])]
-    what = "the same id throughout" if parts.kind == TOKENS else "one value everywhere"
-    return [f"Constant, {what}: {_some('sample', where)}."] if where else []
 
 
 def _range(parts: Parts) -> list[str]:
@@ -216,44 +208,19 @@ def _range(parts: Parts) -> list[str]:
     return said
 
 
-def _twins(arrays: list[Any]) -> list[str]:
-    """Equal to the last bit."""
-    first: dict[Any, int] = {}
-    pairs = []
-    for place, each in enumerate(arrays):
-        key = each if isinstance(each, str) else (np.shape(each), np.ascontiguousarray(each).tobytes())
-        if key in first:
-            pairs.append(f"{place} (as {first[key]})")
-        first.setdefault(key, place)
-    return [f"Twice in the batch: {_listed('sample', pairs)}."] if pairs else []
-
-
 def _columns(parts: Parts) -> list[str]:
     values = parts.inputs.astype(np.float64)
     with np.errstate(all="ignore"):
         spread = np.nanstd(np.where(np.isfinite(values), values, np.nan), axis=0)
-    same = [place for place, each in enumerate(spread) if each == 0]
-    said = [f"Constant: {_listed('column', [_column(parts, place) for place in same])}."] if same else []
+    names = parts.columns or tuple(map(str, range(values.shape[1])))
+    same = [name for name, each in zip(names, spread, strict=True) if each == 0]
+    said = [f"Constant: {_listed('column', same)}."] if same else []
     moving = np.where(spread > 0, spread, np.nan)
     if np.isfinite(moving).sum() > 1 and np.nanmax(moving) > _UNEVEN * np.nanmin(moving):
         ratio = np.nanmax(moving) / np.nanmin(moving)
-        most, least = _column(parts, int(np.nanargmax(moving))), _column(parts, int(np.nanargmin(moving)))
+        most, least = names[int(np.nanargmax(moving))], names[int(np.nanargmin(moving))]
         said.append(f"Column {most} spreads {ratio:,.0f} times as far as column {least}: scale the columns.")
     return said
-
-
-def _column(parts: Parts, place: int) -> str:
-    return parts.columns[place] if parts.columns else str(place)
-
-
-def _padding(ids: NDArray[Any]) -> str:
-    """The id that most rows end with, where it repeats there."""
-    if ids.shape[1] < 2:
-        return ""
-    ends = Counter(ids[:, -1][ids[:, -1] == ids[:, -2]].tolist()).most_common(1)
-    if not ends or ends[0][1] * 2 < len(ids):
-        return ""
-    return f"; padding, as it seems id {ends[0][0]}: {share_text(int((ids == ends[0][0]).sum()), ids.size)}"
 
 
 def _labels(parts: Parts, in_order: bool) -> list[str]:
@@ -262,18 +229,13 @@ def _labels(parts: Parts, in_order: bool) -> list[str]:
     if are_many(parts.labels) and len(parts.labels) != len(parts):
         return [f"{len(parts)} inputs but {len(parts.labels)} labels."]
     ids = class_ids(parts.labels)
-    counts = class_counts(parts.labels)
     if ids is None or len(ids) < 4:
         return []
-    if len(counts) == 1:
-        return [f"All {len(ids)} labels are {next(iter(counts))}."]
-    if in_order and len(ids) >= 8 and all(before <= after for before, after in pairwise(ids)):
+    if len(set(ids)) == 1:
+        return [f"All {len(ids)} labels are {ids[0]}."]
+    if in_order and len(ids) >= 8 and ids == sorted(ids):
         return ["The labels come in order: is the training data shuffled?"]
     return []
-
-
-def _some(word: str, places: list[int]) -> str:
-    return _listed(word, [str(place) for place in places])
 
 
 def _listed(word: str, names: list[str]) -> str:
@@ -327,16 +289,12 @@ def describe_labels(labels: Any, names: Names) -> str:
     if isinstance(labels, list) or np.ndim(labels) == 0:
         return f"labels: {type(labels).__name__}, {len(labels) if isinstance(labels, list) else labels}"
     head = f"labels: {list(labels.shape)} {labels.dtype}"
-    counts = class_counts(labels)
+    counts = Counter(class_ids(labels) or ())
     if counts:
         common = ", ".join(f"{_named(each, names)} x{times}" for each, times in counts.most_common(_MOST_CLASSES))
         more = ", ..." if len(counts) > _MOST_CLASSES else ""
         return f"{head}, {len(counts)} class{'es'[: 2 * (len(counts) != 1)]}: {common}{more}"
     return f"{head}, {np.nanmin(labels):.4g} to {np.nanmax(labels):.4g}" if labels.dtype.kind in "iuf" else head
-
-
-def class_counts(labels: Any) -> Counter[int]:
-    return Counter(class_ids(labels) or ())
 
 
 def class_ids(labels: Any) -> list[int] | None:
@@ -366,22 +324,18 @@ def channels_last(values: NDArray[Any]) -> tuple[NDArray[Any], list[str]]:
         return shown, [f"Of {values.shape[frames]} frames or slices number {middle} is shown.", *said]
     if values.ndim == 3:
         return values[..., None], []
-    if has_channels_last(values):
-        return _known_channels(values)
-    return _known_channels(values.transpose(0, 2, 3, 1))
+    if not has_channels_last(values):
+        values = values.transpose(0, 2, 3, 1)
+    count = values.shape[3]
+    if count in (1, 3):
+        return values, []
+    if count == 4:
+        return values[..., :3], ["Of 4 channels the first three are shown."]
+    return values[..., :1], [f"Of {count} channels the first is shown."]
 
 
 def has_channels_last(values: NDArray[Any]) -> bool:
     return values.ndim == 4 and values.shape[3] in (1, 3, 4) and values.shape[1] not in (1, 3, 4)
-
-
-def _known_channels(values: NDArray[Any]) -> tuple[NDArray[Any], list[str]]:
-    count = values.shape[3]
-    if count in (1, 3):
-        return values, []
-    kept = 3 if count == 4 else 1
-    first = "the first three" if kept == 3 else "the first"
-    return values[..., :kept], [f"Of {count} channels {first} {'are' if kept == 3 else 'is'} shown."]
 
 
 def displayable(values: NDArray[Any]) -> tuple[Floats, list[str]]:
@@ -389,23 +343,25 @@ def displayable(values: NDArray[Any]) -> tuple[Floats, list[str]]:
     floats = values.astype(np.float64)
     known = floats[np.isfinite(floats)]
     low, high = (float(known.min()), float(known.max())) if known.size else (0.0, 1.0)
-    shown, said = _into_unit(floats, values.dtype, low, high)
-    rgb = np.repeat(shown, 3, axis=-1) if shown.shape[-1] == 1 else shown
+    in_colour = values.shape[-1] == 3
+    said = []
+    if values.dtype == np.uint8:
+        floats /= 255
+    elif low >= 0 and 1 + _SLACK < high <= 255:
+        floats, said = floats / 255, ["For showing, divided by 255."]
+    elif low >= -1 - _SLACK and high <= 1 + _SLACK:
+        if low < -_SLACK:
+            floats, said = (floats + 1) / 2, ["For showing, moved from -1..1 to 0..1."]
+    else:
+        undone = floats * _STD + _MEAN if in_colour else floats
+        if low < -1 and in_colour and np.nanmin(undone) >= -_SLACK and np.nanmax(undone) <= 1 + _SLACK:
+            floats, said = undone, ["For showing, the normalisation with ImageNet's mean and deviation is undone."]
+        else:
+            floats = (floats - low) / (high - low)
+            said = [f"For showing, stretched from {low:.3g}..{high:.3g} to 0..1."]
+    rgb = floats if in_colour else np.repeat(floats, 3, axis=-1)
     rgb = np.where(np.isfinite(rgb).all(axis=-1, keepdims=True), rgb, _ODD)
-    return np.clip(rgb, 0, 1), [said] if said else []
-
-
-def _into_unit(values: Floats, dtype: Any, low: float, high: float) -> tuple[Floats, str]:
-    if dtype == np.uint8 or (low >= 0 and 1 + _SLACK < high <= 255):
-        return values / 255, "" if dtype == np.uint8 else "For showing, divided by 255."
-    if low >= -_SLACK and high <= 1 + _SLACK:
-        return values, ""
-    if low >= -1 - _SLACK and high <= 1 + _SLACK:
-        return (values + 1) / 2, "For showing, moved from -1..1 to 0..1."
-    undone = values * _STD + _MEAN if values.shape[-1] == 3 else values
-    if low < -1 and values.shape[-1] == 3 and np.nanmin(undone) >= -_SLACK and np.nanmax(undone) <= 1 + _SLACK:
-        return undone, "For showing, the normalisation with ImageNet's mean and deviation is undone."
-    return (values - low) / (high - low), f"For showing, stretched from {low:.3g}..{high:.3g} to 0..1."
+    return np.clip(rgb, 0, 1), said
 
 
 # Ids of tokens as words, by whatever decodes them, in letters that the picture's font has.
@@ -418,33 +374,23 @@ def token_texts(ids: NDArray[Any], decode: Decode | None) -> list[str]:
     """One line a row: words where they are known, else the ids."""
     if decode is None:
         return [" ".join(str(each) for each in row) for row in ids.tolist()]
-    read = _reader(decode)
-    return [drawable(read([int(each) for each in row])) for row in ids]
-
-
-def _reader(decode: Decode) -> Callable[[list[int]], str]:
+    rows = [[int(each) for each in row] for row in ids]
     if callable(getattr(decode, "decode", None)) and not isinstance(decode, (str, bytes)):
-        return lambda row: str(decode.decode(row))
+        decode = decode.decode
     if callable(decode):
-        return lambda row: str(decode(row))
-    if not isinstance(decode, (Mapping, list, tuple)):
+        return [drawable(str(decode(row))) for row in rows]
+    if isinstance(decode, Mapping):
+        turned = all(isinstance(value, int) for value in decode.values())  # from word to id
+        words = {int(value if turned else key): str(key if turned else value) for key, value in decode.items()}
+    elif isinstance(decode, (list, tuple)):
+        words = {place: str(word) for place, word in enumerate(decode)}
+    else:
         raise UsageError(
             "decode= is a function of a list of ids, a tokenizer, a list of words or a dictionary of ids and "
             f"words, not {type(decode).__name__}."
         )
-    words = _vocabulary(decode)
     between = "" if all(len(word) == 1 for word in words.values()) else " "
-    return lambda row: between.join(words.get(each, f"<{each}>") for each in row)
-
-
-def _vocabulary(given: Mapping[Any, Any] | Sequence[str]) -> dict[int, str]:
-    """Also from word to id."""
-    if not isinstance(given, Mapping):
-        return {place: str(word) for place, word in enumerate(given)}
-    turned = all(isinstance(value, int) for value in given.values())
-    return {int(value): str(key) for key, value in given.items()} if turned else {
-        int(key): str(value) for key, value in given.items()
-    }  # fmt: skip
+    return [drawable(between.join(words.get(each, f"<{each}>") for each in row)) for row in rows]
 
 
 def drawable(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import matplotlib
@@ -93,35 +93,25 @@ def show_batch(
         parts = Parts(parts.kind, parts.inputs, as_numbers(labels), parts.dtype, parts.columns)
     else:
         names = labels
-    return _picture(parts, names, min(most, len(parts)), decode, _title(source, parts))
-
-
-def _picture(parts: Parts, names: Names, shown: int, decode: Decode | None, head: str) -> RemarkedPicture:
-    if not len(parts):
+    shown, count = min(most, len(parts)), len(parts)
+    if not count:
         raise UsageError("there is nothing to show: the batch is empty.")
     said = [describe_inputs(parts)]
     if parts.labels is not None:
         said.append(describe_labels(parts.labels, names))
-    odd = suspicious_things(parts, in_order=not head.startswith("Dataset"))
+    odd = suspicious_things(parts, in_order=isinstance(source, DataLoader) or not is_dataset(source))
     said += [f"Odd: {sentence}" for sentence in odd] or ["Nothing looks odd."]
-    title = f"{head}: {_samples(shown, len(parts))}"
-    texts = _texts(parts, shown, decode)
+    samples = f"{shown} of {count} samples" if shown < count else f"{count} sample{'s'[: count != 1]}"
+    title = f"{_title(source, parts)}: {samples}"
+    texts = []
+    if parts.kind == TEXTS:
+        texts = [drawable(text) for text in parts.inputs[:shown]]
+    elif parts.kind == TOKENS:
+        texts = token_texts(parts.inputs[:shown], decode)
     written = label_texts(parts.labels, names, shown)
     arrays = {"inputs": parts.inputs} if isinstance(parts.inputs, np.ndarray) else {}
     arrays |= {"labels": parts.labels} if isinstance(parts.labels, np.ndarray) else {}
     return RemarkedPicture(title, arrays, lambda: draw_batch(title, parts, written, texts, said), said)
-
-
-def _samples(shown: int, count: int) -> str:
-    if shown < count:
-        return f"{shown} of {count} samples"
-    return "1 sample" if count == 1 else f"{count} samples"
-
-
-def _texts(parts: Parts, shown: int, decode: Decode | None) -> list[str]:
-    if parts.kind == TEXTS:
-        return [drawable(text) for text in parts.inputs[:shown]]
-    return token_texts(parts.inputs[:shown], decode) if parts.kind == TOKENS else []
 
 
 def _title(source: Any, parts: Parts) -> str:
@@ -174,26 +164,23 @@ def _with_target(image: Floats, labels: Any, place: int) -> Floats:
         return image
     target = labels[place]
     if isinstance(target, Mapping):
-        return _boxed(image, target.get("boxes"))
+        boxes = target.get("boxes")
+        if boxes is None or np.ndim(boxes) != 2:
+            return image
+        boxed: Floats = image.copy()
+        height, width = image.shape[:2]
+        # [left, top, right, bottom] in pixels, as torchvision has them
+        for left, top, right, bottom in np.asarray(boxes)[:, :4].round().astype(int):
+            x, y = np.clip([left, right], 0, width - 1), np.clip([top, bottom], 0, height - 1)
+            boxed[y[0] : y[1] + 1, x] = _RED
+            boxed[y, x[0] : x[1] + 1] = _RED
+        return boxed
     mask = np.squeeze(np.asarray(target)) if not isinstance(target, str) else np.zeros(())
     if mask.shape != image.shape[:2] or mask.dtype.kind not in "iubf":
         return image
     classes = matplotlib.colormaps["tab20"](np.nan_to_num(mask).astype(int) % 20)[..., :3]
     both: Floats = np.concatenate([image, np.ones((len(image), 2, 3)), classes], axis=1)
     return both
-
-
-def _boxed(image: Floats, boxes: Any) -> Floats:
-    """[left, top, right, bottom] in pixels, as torchvision has them."""
-    if boxes is None or np.ndim(boxes) != 2:
-        return image
-    answer: Floats = image.copy()
-    height, width = image.shape[:2]
-    for left, top, right, bottom in np.asarray(boxes)[:, :4].round().astype(int):
-        x, y = np.clip([left, right], 0, width - 1), np.clip([top, bottom], 0, height - 1)
-        answer[y[0] : y[1] + 1, x] = _RED
-        answer[y, x[0] : x[1] + 1] = _RED
-    return answer
 
 
 def _series(title: str, values: Any, labels: Sequence[str], words: Sequence[str]) -> Figure:
@@ -283,9 +270,9 @@ def show_augmentation(source: Any, *, draws: int, most: int) -> RemarkedPicture:
         restore()
     remarks = [*_remarks(drawn), *([] if bare else ["This dataset has no `.transform` to leave out."])]
     title = f"{len(indices)} samples, each drawn {draws} times"
-    draw = _drawer(title, indices, bare, drawn, remarks)
+    draw = _images if read_parts(drawn[0][0][None]).kind == IMAGES else _waves
     arrays = {f"sample {index}": np.stack(each) for index, each in zip(indices, drawn, strict=True) if _alike(each)}
-    return RemarkedPicture(title, arrays, draw, remarks)
+    return RemarkedPicture(title, arrays, lambda: draw(title, indices, bare, drawn, remarks), remarks)
 
 
 def without_transform(dataset: Any) -> Any:
@@ -297,22 +284,19 @@ def without_transform(dataset: Any) -> Any:
             return None
         twin.dataset = whole
         return twin
-    held = [name for name in _ATTRIBUTES if getattr(dataset, name, None) is not None]
-    for name in held:
+    names = [name for name in _ATTRIBUTES if getattr(dataset, name, None) is not None]
+    for name in names:
         setattr(twin, name, None)
-    return twin if held else None
+    return twin if names else None
 
 
 def _sample(dataset: Any, index: int) -> Array:
     sample = dataset[index]
     if hasattr(sample, "keys"):
-        return np.asarray(read_parts({name: _batched(value) for name, value in sample.items()}).inputs[0])
+        arrays = {name: as_numbers(value) for name, value in sample.items()}
+        batch = {name: each[None] if isinstance(each, np.ndarray) else [sample[name]] for name, each in arrays.items()}
+        return np.asarray(read_parts(batch).inputs[0])
     return np.asarray(as_numbers(sample[0] if isinstance(sample, (tuple, list)) else sample))
-
-
-def _batched(value: Any) -> Any:
-    numbers = as_numbers(value)
-    return numbers[None] if isinstance(numbers, np.ndarray) else [value]
 
 
 def _alike(samples: list[Array]) -> bool:
@@ -330,18 +314,6 @@ def _remarks(drawn: list[list[Array]]) -> list[str]:
     spread = np.mean([np.stack(each).astype(np.float64).std(axis=0).mean() for each in drawn])
     reach = max(float(np.ptp(np.stack(each).astype(np.float64))) for each in drawn)
     return [f"From draw to draw a value varies by {spread:.3g} (deviation), of a range of {reach:.3g}."]
-
-
-def _drawer(
-    title: str, indices: list[int], bare: list[Array], drawn: list[list[Array]], remarks: list[str]
-) -> Callable[[], Figure]:
-    if _looks_like_image(drawn[0][0]):
-        return lambda: _images(title, indices, bare, drawn, remarks)
-    return lambda: _waves(title, indices, bare, drawn, remarks)
-
-
-def _looks_like_image(sample: Array) -> bool:
-    return read_parts(sample[None]).kind == IMAGES
 
 
 def _images(title: str, indices: list[int], bare: list[Array], drawn: list[list[Array]], remarks: list[str]) -> Figure:
