@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 import torch
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 from torch import nn
@@ -136,11 +135,12 @@ def _climb(climb: ImageClimb, goals: Sequence[Goal], steps: int, seed: int) -> C
             images = climb.shown(parameters).detach()
             activations = scored.activations(climb.output(images).detach())
             found.append(Climbed(climb.images, images, activations, noise.activations))
-    return Climbed.joined(found)
+    tensors = [(part.images, part.activations, part.noise) for part in found]
+    return Climbed(climb.images, *(torch.cat(each).cpu() for each in zip(*tensors, strict=True)))
 
 
 # What climbing found, drawn: images as tiles, signals as curves, each with how strongly it excites.
-_TOLD = ("The numbers: the activation, and the strongest that noise gave.",)
+_LEGEND = ("The numbers: the activation, and the strongest that noise gave.",)
 
 
 @dataclass(frozen=True)
@@ -150,29 +150,18 @@ class Climbed:
     activations: torch.Tensor  # [goals]
     noise: torch.Tensor  # [goals, images of noise]
 
-    @classmethod
-    def joined(cls, parts: Sequence[Climbed]) -> Climbed:
-        tensors = [(part.images, part.activations, part.noise) for part in parts]
-        return cls(parts[0].form, *(torch.cat(each).cpu() for each in zip(*tensors, strict=True)))
-
-    def told(self, place: int) -> str:
+    def label(self, place: int) -> str:
         """What stands above an image: a unit that no image moves is dead."""
         reached, usual = float(self.activations[place]), float(self.noise[place].max())
         if reached == usual == float(self.noise[place].min()):
             return f"always {reached:.3g}: dead"
         return f"{reached:.3g} (noise {usual:.2g})"
 
-    def unit_images(self) -> NDArray[Any]:
-        """0 to 1 in the range that the values may have."""
-        form = self.form
-        unit: NDArray[Any] = ((self.images - form.low.cpu()) / (form.high - form.low).cpu()).numpy()
-        return unit
-
 
 def climbed_picture(path: str, goals: Sequence[Goal], climbed: Climbed) -> Picture:
     where = f"layer {path}" if path else "the model's output"
     title = f"What excites {where} most"
-    labels = [f"{goal}\n{climbed.told(place)}" for place, goal in enumerate(goals)]
+    labels = [f"{goal}\n{climbed.label(place)}" for place, goal in enumerate(goals)]
     arrays = {
         "images": climbed.images.numpy(),
         "activations": climbed.activations.numpy(),
@@ -183,7 +172,8 @@ def climbed_picture(path: str, goals: Sequence[Goal], climbed: Climbed) -> Pictu
 
 
 def _images(title: str, labels: Sequence[str], climbed: Climbed) -> Figure:
-    shown = climbed.unit_images()
+    form = climbed.form  # 0 to 1 in the range that the values may have
+    shown: NDArray[Any] = ((climbed.images - form.low.cpu()) / (form.high - form.low).cpu()).numpy()
     if shown.ndim == 5:
         title += " (the middle slice)"
         shown = shown[:, :, shown.shape[2] // 2]
@@ -192,7 +182,7 @@ def _images(title: str, labels: Sequence[str], climbed: Climbed) -> Figure:
     painted = shown.transpose(0, 2, 3, 1) if shown.shape[1] == 3 else shown.mean(1)
     grid: dict[str, Any] = {"columns": even_columns(len(painted)), "tile_in": 1.35, "cmap": "gray"}
     figure = tiles(list(painted), title, labels, **grid, vmin=0, vmax=1)
-    put_below(figure, _TOLD)
+    put_below(figure, _LEGEND)
     return figure
 
 
@@ -205,7 +195,13 @@ def _curves(title: str, labels: Sequence[str], climbed: Climbed) -> Figure:
     figure = new_figure(max(4.0, 2.8 * columns), 1.5 * rows + 0.7, title)
     for place, channels in enumerate(signals):
         axes = plain_axes(figure.add_subplot(rows, columns, place + 1))
-        _draw_channels(axes, channels)
+        if len(channels) > len(CYCLE):
+            apart = channels - channels.mean()
+            reach = np.abs(apart).max() or 1.0
+            axes.imshow(apart, cmap=SIGNED, vmin=-reach, vmax=reach, aspect="auto", interpolation="nearest")
+        else:
+            for number, channel in enumerate(channels):
+                axes.plot(np.arange(len(channel)), channel, color=CYCLE[number], linewidth=1.2)
         axes.set_title(labels[place].replace("\n", ": "), fontsize=8, color=INK, loc="left")
     named = "time" if climbed.images.dim() == 3 else "feature"
     shown = "value" if len(signals[0]) <= len(CYCLE) else "channel of the input, red above its middle"
@@ -213,25 +209,9 @@ def _curves(title: str, labels: Sequence[str], climbed: Climbed) -> Figure:
     figure.supylabel(shown, fontsize=8, color=INK)
     if 1 < len(signals[0]) <= len(CYCLE):
         lines = figure.axes[0].get_lines()
-        figure.legend(
-            lines,
-            [f"input channel {n}" for n in range(len(lines))],
-            loc="upper right",
-            fontsize=7,
-            ncols=3,
-            frameon=False,
-        )
+        names = [f"input channel {n}" for n in range(len(lines))]
+        figure.legend(lines, names, loc="upper right", fontsize=7, ncols=3, frameon=False)
     return figure
-
-
-def _draw_channels(axes: Axes, channels: NDArray[Any]) -> None:
-    if len(channels) > len(CYCLE):
-        apart = channels - channels.mean()
-        reach = np.abs(apart).max() or 1.0
-        axes.imshow(apart, cmap=SIGNED, vmin=-reach, vmax=reach, aspect="auto", interpolation="nearest")
-        return
-    for number, channel in enumerate(channels):
-        axes.plot(np.arange(len(channel)), channel, color=CYCLE[number], linewidth=1.2)
 
 
 # A bar for what takes seconds: on a terminal only, and gone when it is done.

@@ -21,9 +21,8 @@ from torch_debugger.pictures.target_gradients import (
     Target,
     UnfitLayerError,
     aims_for,
-    gradients_of,
+    gradients_by_turns,
     rows_of,
-    turns_of,
 )
 from torch_debugger.pictures.token_grids import Grid, Reshape, given_grid, grid_of
 from torch_debugger.system.errors import UsageError
@@ -56,7 +55,7 @@ def layers_to_try(model: nn.Module, given: MainInput) -> dict[str, nn.Module]:
     if blocks and order[blocks[-1][0][0]] > behind:
         earlier = [norm for norms in reversed(blocks[:-1]) for norm in reversed(norms)]
         return dict([blocks[-1][0], *earlier][:_MOST_TRIED])
-    best = _last_called(model, given, [path for path, _ in convolutions])
+    best = _last_called(model, given, [path for path, _ in convolutions]) if convolutions else []
     if not best:
         raise UsageError(
             "this model runs no convolution and no block with two layer norms to look at: name one of its"
@@ -74,19 +73,9 @@ def _last_called(model: nn.Module, given: MainInput, convolutions: list[str]) ->
 
     A convolution alone may be a shortcut, or one of the branches that a block adds up or concatenates.
     """
-    if not convolutions:
-        return []
-    seen = _shapes_given(model, given, convolutions)
-    called = [path for path in reversed(seen) if path in convolutions]
-    fitting = [path for path in called if seen[path][2:].numel() > 1] or called
-    return list(dict.fromkeys(each for path in fitting for each in (_around(path, seen), path)))
-
-
-def _shapes_given(model: nn.Module, given: MainInput, paths: list[str]) -> dict[str, torch.Size]:
-    """Of these layers and all around them, in the order in which their last calls ended."""
-    wanted = {part for path in paths for part in accumulate(path.split("."), "{}.{}".format)}
+    wanted = {part for path in convolutions for part in accumulate(path.split("."), "{}.{}".format)}
     named = {clean_path(path): module for path, module in model.named_modules()}
-    seen: dict[str, torch.Size] = {}
+    seen: dict[str, torch.Size] = {}  # of these and all around them, in the order in which their last calls ended
 
     def hear(call: str, module: nn.Module, taken: Any, output: Any) -> None:
         path = call.partition("#")[0]
@@ -96,7 +85,9 @@ def _shapes_given(model: nn.Module, given: MainInput, paths: list[str]) -> dict[
 
     with torch.no_grad(), listening({path: named[path] for path in wanted & set(named)}, hear):
         given.ask(model)
-    return seen
+    called = [path for path in reversed(seen) if path in convolutions]
+    fitting = [path for path in called if seen[path][2:].numel() > 1] or called
+    return list(dict.fromkeys(each for path in fitting for each in (_around(path, seen), path)))
 
 
 def _around(path: str, seen: dict[str, torch.Size]) -> str:
@@ -109,11 +100,11 @@ def _around(path: str, seen: dict[str, torch.Size]) -> str:
 
 
 def _norms(path: str, module: nn.Module) -> list[tuple[str, nn.Module]]:
-    return [(f"{path}.{name}".lstrip("."), child) for name, child in module.named_children() if _is_layer_norm(child)]
-
-
-def _is_layer_norm(module: nn.Module) -> bool:
-    return isinstance(module, nn.LayerNorm) or type(module).__name__.endswith(("LayerNorm", "RMSNorm"))
+    return [
+        (f"{path}.{name}".lstrip("."), child)
+        for name, child in module.named_children()
+        if isinstance(child, nn.LayerNorm) or type(child).__name__.endswith(("LayerNorm", "RMSNorm"))
+    ]
 
 
 # One look at chosen layers: their activations and gradients, brought into the form of an image.
@@ -161,7 +152,11 @@ def look_at(
         grids = {path: _grid(path, module, kept, given, reshape) for path, module in layers.items()}
         found = _gradients(aims, scores, kept, grids) if gradients else {}
     numbers = torch.stack(scores).detach().float()
-    is_output = _is_output(kept, rows, 3 if isinstance(given, SeriesInput) else 4)
+    # The scores of all places, as a segmenting model's last convolution gives them, explain nothing.
+    form = 3 if isinstance(given, SeriesInput) else 4
+    kept_maps = [each for each in kept.tensors.values() if each.dim() == form]
+    is_output = isinstance(rows, torch.Tensor) and rows.dim() == form
+    is_output = is_output and any(each.shape[1] == rows.shape[1] for each in kept_maps)
     return Look(model, given, layers, aims, numbers, kept, grids, found, is_output)
 
 
@@ -177,9 +172,13 @@ def _grid(path: str, module: nn.Module, kept: KeptOutputs, given: MainInput, res
         grid = given_grid(tensor, reshape) if reshape else grid_of(tensor, module, given.count, (high, wide))
         what = f"{high} x {wide} image"
         expected = "[images, channels, height, width], or tokens that fill a grid"
-    if reshape is not None and grid is not None:
-        return _checked(path, grid, tensor, given)
-    if grid is None or grid.reshape(tensor.detach()).shape[2:].numel() == 1:
+    made = None if grid is None else grid.reshape(tensor.detach())
+    if reshape is not None and made is not None and (made.dim() != 4 or len(made) != given.count):
+        raise UsageError(
+            f"reshape= made {list(made.shape)} of what layer `{path}` gives, {list(tensor.shape)}: expected"
+            f" [{given.count}, channels, height, width]."
+        )
+    if grid is None or made is None or (reshape is None and made.shape[2:].numel() == 1):
         raise UnfitLayerError(
             f"layer `{path}` gives {list(tensor.shape)}, without places of the {what}: expected {expected}."
             " Choose an earlier layer, or give reshape=, a function that makes it so."
@@ -187,37 +186,27 @@ def _grid(path: str, module: nn.Module, kept: KeptOutputs, given: MainInput, res
     return grid
 
 
-def _checked(path: str, grid: Grid, tensor: torch.Tensor, given: MainInput) -> Grid:
-    made = grid.reshape(tensor.detach())
-    if made.dim() != 4 or len(made) != given.count:
-        raise UsageError(
-            f"reshape= made {list(made.shape)} of what layer `{path}` gives, {list(tensor.shape)}: expected"
-            f" [{given.count}, channels, height, width]."
-        )
-    return grid
-
-
 def _gradients(
     aims: list[Aim], scores: list[torch.Tensor], kept: KeptOutputs, grids: dict[str, Grid]
 ) -> dict[str, torch.Tensor]:
-    """Examples do not depend on each other, so that one backward serves one target of each."""
+    for path in kept.without_gradients:
+        raise UnfitLayerError(
+            f"layer `{path}` runs under torch.no_grad() in the model's own forward (so does a checkpoint with"
+            " use_reentrant=True), and no gradient reaches it: choose a later layer, or take that off."
+        )
     found: dict[str, list[Any]] = {path: [None] * len(aims) for path in kept.tensors}
-    turns = list(turns_of(aims))
-    for number, turn in enumerate(turns):
-        total = torch.stack([scores[place] for place in turn]).sum()
-        for path, gradient in gradients_of(total, kept, again=number + 1 < len(turns)).items():
+    named = ", ".join(f"`{path}`" for path in kept.tensors)
+    for turn, gradients in gradients_by_turns(aims, scores, list(kept.tensors.values()), named):
+        for path, gradient in zip(kept.tensors, gradients, strict=True):
+            if gradient is None:
+                raise UnfitLayerError(
+                    f"the score does not depend on layer `{path}`: its output is not used for it, or only after"
+                    " .detach(), argmax or under torch.no_grad()."
+                )
             shaped = grids[path].reshape(gradient)
             for place in turn:
                 found[path][place] = shaped[aims[place].example]
     return {path: torch.stack(each).float() for path, each in found.items()}
-
-
-def _is_output(kept: KeptOutputs, rows: Any, dimensions: int) -> bool:
-    """The scores of all places, as a segmenting model's last convolution gives them, explain nothing."""
-    if not isinstance(rows, torch.Tensor) or rows.dim() != dimensions:
-        return False
-    kept_maps = [each for each in kept.tensors.values() if each.dim() == dimensions]
-    return any(each.shape[1] == rows.shape[1] for each in kept_maps)
 
 
 # Series as images of one row: every method makes its maps of them as it does of images.

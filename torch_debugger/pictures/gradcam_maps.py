@@ -59,21 +59,25 @@ def class_activation(
     """
     method = method_called(method)
     with for_gradients(model) as inner:
-        given = _images(inner, images)
+        if (first := first_of_series(inner, images)) is not None:
+            given: MainInput = series_input(inner, images, first)
+        else:
+            wanted = "images, [images, channels, height, width]"
+            given = main_input(inner, images, lambda each: each.dim() in (3, 4), wanted)
+            given = with_batch_of_one(given) if given.tensor.dim() == 3 else given
         found = maps_by(method, inner, given, Question(layer, target, reshape, batch_size))
     refuse_not_finite(found.scores, found.aims)
-    kind, shown = _drawn(given, mean, std, background)
-    return kind(
-        METHODS[method] + (f" at {found.layer}" if found.layer else ""),
-        _numbers(found.maps),
-        _numbers(found.raw),
-        found.aims,
-        _numbers(found.scores),
-        found.layer,
-        shown,
-        labels,
-        found.note,
-    )
+    kind: type[ClassActivation] = ClassActivation
+    shown: ShownImages | NDArray[np.float64]
+    if isinstance(given, SeriesInput):
+        kind, shown = SeriesActivation, shown_series(given, mean=mean, std=std, background=background)
+    elif background is not None:
+        shown = as_background(background, given.count, (given.tensor.shape[2], given.tensor.shape[3]))
+    else:
+        shown = ShownImages(given.tensor, mean, std)
+    title = METHODS[method] + (f" at {found.layer}" if found.layer else "")
+    maps, raw, scores = (each.detach().float().cpu().numpy() for each in (found.maps, found.raw, found.scores))
+    return kind(title, maps, raw, found.aims, scores, found.layer, shown, labels, found.note)
 
 
 gradcam = class_activation  # the name it is looked for by
@@ -99,31 +103,8 @@ class GradCAM:
     def visualize(
         self, input_image: Inputs, original_image: Any = None, target_class: Target = None
     ) -> ClassActivation:
-        return class_activation(
-            self.model, input_image, self.target_layer, target=target_class, background=original_image
-        )
-
-
-def _images(model: nn.Module, images: Inputs) -> MainInput:
-    if (first := first_of_series(model, images)) is not None:
-        return series_input(model, images, first)
-    given = main_input(model, images, lambda each: each.dim() in (3, 4), "images, [images, channels, height, width]")
-    return with_batch_of_one(given) if given.tensor.dim() == 3 else given
-
-
-def _drawn(
-    given: MainInput, mean: Numbers, std: Numbers, background: Any
-) -> tuple[type[ClassActivation], ShownImages | NDArray[np.float64]]:
-    if isinstance(given, SeriesInput):
-        return SeriesActivation, shown_series(given, mean=mean, std=std, background=background)
-    if background is not None:
-        size = (given.tensor.shape[2], given.tensor.shape[3])
-        return ClassActivation, as_background(background, given.count, size)
-    return ClassActivation, ShownImages(given.tensor, mean, std)
-
-
-def _numbers(tensor: torch.Tensor) -> NDArray[np.float32]:
-    return tensor.detach().float().cpu().numpy()
+        target = self.target_layer
+        return class_activation(self.model, input_image, target, target=target_class, background=original_image)
 
 
 # Class activation, drawn: the image, the map, and both together, a row for each target.
@@ -174,7 +155,12 @@ class ClassActivation(Picture):
         figure = new_figure(3 * _TILE_IN + 2.0, rows * (_TILE_IN * tall + 0.1) + 0.75, self._heading(rows))
         axes = figure.subplots(rows, 4, squeeze=False, width_ratios=(0.55, 1, 1, 1))
         for row in range(rows):
-            self._draw_row(axes[row], row)
+            image, heat = self._images[self.examples[row]], self.maps[row]
+            heads = ("image", "map", "map over image") if row == 0 else ("", "", "")
+            say_beside(axes[row][0], *self._words(row))
+            image_axes(axes[row][1], heads[0]).imshow(image)
+            image_axes(axes[row][2], heads[1]).imshow(heat, cmap=HEAT, vmin=0, vmax=1)
+            image_axes(axes[row][3], heads[2]).imshow(np.clip(heat_over(image, heat), 0, 1))
         bar = figure.colorbar(axes[0][2].images[0], ax=axes[:, 3].tolist(), fraction=0.05, shrink=0.9)
         bar.set_label("share of the map's largest value", fontsize=8, color=INK)
         bar.ax.tick_params(labelsize=7)
@@ -188,14 +174,6 @@ class ClassActivation(Picture):
         several = len(set(self.examples)) > 1
         which = [f"{self._kind} {self.examples[row]}"] if several else []
         return [*which, self.names[row], f"score {self.scores[row]:.3g}"]
-
-    def _draw_row(self, axes: Any, row: int) -> None:
-        image, heat = self._images[self.examples[row]], self.maps[row]
-        heads = ("image", "map", "map over image") if row == 0 else ("", "", "")
-        say_beside(axes[0], *self._words(row))
-        image_axes(axes[1], heads[0]).imshow(image)
-        image_axes(axes[2], heads[1]).imshow(heat, cmap=HEAT, vmin=0, vmax=1)
-        image_axes(axes[3], heads[2]).imshow(np.clip(heat_over(image, heat), 0, 1))
 
 
 # Class activation of series, drawn: curves on the ground of their map.

@@ -13,7 +13,6 @@ from torch import nn
 from torch.nn import functional
 from torch.nn.modules.batchnorm import _BatchNorm
 from torch.nn.modules.conv import _ConvNd
-from torch.overrides import TorchFunctionMode
 
 from torch_debugger.model.hooks import listening
 from torch_debugger.model.layers import clean_path
@@ -23,6 +22,7 @@ from torch_debugger.pictures.model_runs import MainInput
 from torch_debugger.pictures.target_gradients import (
     Aim,
     KeptOutputs,
+    OtherReLUs,
     Target,
     UnfitLayerError,
     aims_for,
@@ -96,15 +96,49 @@ def maps_by(method: str, model: nn.Module, given: MainInput, asked: Question) ->
         return Maps(to_unit_range(both.abs().amax(1)), both, cam.aims, cam.scores, cam.layer, note)
     gradients = method not in _WITHOUT_GRADIENTS
     if asked.layer is None:
-        return _of_look(_first_fitting(model, given, asked, gradients), method, asked.batch_size)
-    layers = given_layers(model, asked.layer)
-    look = look_at(model, given, layers, asked.target, gradients=gradients, reshape=asked.reshape)
-    return _of_look(look, method, asked.batch_size)
+        look = _first_fitting(model, given, asked, gradients)
+    else:
+        layers = given_layers(model, asked.layer)
+        look = look_at(model, given, layers, asked.target, gradients=gradients, reshape=asked.reshape)
+    raws = []
+    for path in look.layers:
+        activations = look.activations(path)
+        if method == "ablationcam":
+            raw = weighted(activations, ablation_weights(look, path, asked.batch_size))
+        elif method == "scorecam":
+            raw = weighted(activations, score_weights(look, path, asked.batch_size))
+        else:
+            raw = FORMULAS[method](activations, look.gradients.get(path, activations))
+        if not raw.isfinite().all():
+            bad = [aim.example for aim, each in zip(look.aims, activations, strict=True) if not each.isfinite().all()]
+            what, where = ("output", f" for image {bad[0]}") if bad else ("gradient", "")
+            raise UsageError(
+                f"the {what} of layer `{path}` holds NaN or Inf{where}: no map can be made of it."
+                " `torch_debugger.find_nan` finds the operation that made it."
+            )
+        raws.append(raw)
+    high, wide = look.given.tensor.shape[-2:]
+    maps = averaged(raws, (high, wide))
+    empty = int((maps.amax((1, 2)) == 0).sum())
+    note = ""
+    if look.silent:
+        note = "All gradients are zero: this layer does not change the score."
+    elif empty:
+        which = "The map is" if len(maps) == 1 else f"{empty} of {len(maps)} maps are"
+        note = f"{which} nowhere positive: no place here speaks for the target."
+    return Maps(maps, raws[0], look.aims, look.scores, ", ".join(look.layers), note)
 
 
 def _guided(model: nn.Module, given: MainInput, target: Target) -> Maps:
-    gradients, aims, scores, relus = guided_gradients(model, given, target)
-    note = "" if relus else "The model has no ReLU to guide: these are plain gradients."
+    """Guided backpropagation (arXiv:1412.6806): a ReLU passes back only what is positive in both directions."""
+    leaf = given.tensor.detach().clone().requires_grad_()
+    with OtherReLUs(lambda positive, gradient: torch.where(positive, gradient.clamp(min=0), 0)) as relus:
+        rows = rows_of(given.ask(model, leaf), given.count)
+        aims = aims_for(target, rows)
+        (found,) = input_gradients(leaf, rows, aims)
+    scores = torch.stack([aim.score(rows[aim.example]).detach().float() for aim in aims])
+    gradients = torch.stack(found).float()
+    note = "" if relus.met else "The model has no ReLU to guide: these are plain gradients."
     return Maps(to_unit_range(gradients.abs().amax(1)), gradients, aims, scores, note=note)
 
 
@@ -124,46 +158,6 @@ def _first_fitting(model: nn.Module, given: MainInput, asked: Question, gradient
     if second_best is None:
         raise refused or UnfitLayerError("no layer could be chosen: name one as layer=.")
     return second_best
-
-
-def _of_look(look: Look, method: str, batch_size: int) -> Maps:
-    raws = [_raw(look, path, method, batch_size) for path in look.layers]
-    for path, raw in zip(look.layers, raws, strict=True):
-        if not raw.isfinite().all():
-            raise UsageError(_not_finite(look, path))
-    high, wide = look.given.tensor.shape[-2:]
-    maps = averaged(raws, (high, wide))
-    return Maps(maps, raws[0], look.aims, look.scores, ", ".join(look.layers), _note(look, maps))
-
-
-def _note(look: Look, maps: torch.Tensor) -> str:
-    if look.silent:
-        return "All gradients are zero: this layer does not change the score."
-    empty = int((maps.amax((1, 2)) == 0).sum())
-    if not empty:
-        return ""
-    which = "The map is" if len(maps) == 1 else f"{empty} of {len(maps)} maps are"
-    return f"{which} nowhere positive: no place here speaks for the target."
-
-
-def _raw(look: Look, path: str, method: str, batch_size: int) -> torch.Tensor:
-    activations = look.activations(path)
-    if method == "ablationcam":
-        return weighted(activations, ablation_weights(look, path, batch_size))
-    if method == "scorecam":
-        return weighted(activations, score_weights(look, path, batch_size))
-    return FORMULAS[method](activations, look.gradients.get(path, activations))
-
-
-def _not_finite(look: Look, path: str) -> str:
-    bad = [
-        aim.example for aim, each in zip(look.aims, look.activations(path), strict=True) if not each.isfinite().all()
-    ]
-    what, where = ("output", f" for image {bad[0]}") if bad else ("gradient", "")
-    return (
-        f"the {what} of layer `{path}` holds NaN or Inf{where}: no map can be made of it."
-        " `torch_debugger.find_nan` finds the operation that made it."
-    )
 
 
 # How activations and their gradients become one map for each example: the family of Grad-CAM.
@@ -248,13 +242,18 @@ FORMULAS: dict[str, Formula] = {
 # Weights found by trying, without gradients: what the score does when a channel is missing, or alone.
 def ablation_weights(look: Look, path: str, batch_size: int) -> torch.Tensor:
     """[aims, channels]: the share of the score that is lost when a channel is set to zero (Ablation-CAM)."""
-    channels = look.kept.tensors[path].shape[look.grids[path].channel_axis]
+    grid, tensor = look.grids[path], look.kept.tensors[path].detach()
+    axis = grid.channel_axis - (grid.channel_axis > grid.batch_axis)
     found = []
     for aim, score in zip(look.aims, look.scores, strict=True):
-        scores = [
-            _scores(look, aim, len(chunk), _with_ablated(look, path, aim, chunk))
-            for chunk in _chunks(channels, batch_size)
-        ]
+        one = tensor.narrow(grid.batch_axis, aim.example, 1)
+        scores = []
+        for chunk in _chunks(tensor.shape[grid.channel_axis], batch_size):
+            # The example's activation once for each channel, that channel zero.
+            ablated = one.repeat_interleave(len(chunk), dim=grid.batch_axis)
+            for row, channel in enumerate(chunk):
+                ablated.select(grid.batch_axis, row).select(axis, channel).zero_()
+            scores.append(_scores(look, aim, len(chunk), path, ablated))
         found.append((score - torch.cat(scores)) / torch.where(score == 0, 1e-7, score))
     return torch.stack(found)
 
@@ -279,29 +278,17 @@ def score_weights(look: Look, path: str, batch_size: int) -> torch.Tensor:
     return torch.stack(found).softmax(dim=1)
 
 
-def _with_ablated(look: Look, path: str, aim: Aim, channels: list[int]) -> dict[str, Any]:
-    """The example's activation once for each channel, that channel zero."""
-    grid, tensor = look.grids[path], look.kept.tensors[path].detach()
-    one = tensor.narrow(grid.batch_axis, aim.example, 1)
-    block = one.repeat_interleave(len(channels), dim=grid.batch_axis)
-    axis = grid.channel_axis - (grid.channel_axis > grid.batch_axis)
-    for row, channel in enumerate(channels):
-        block.select(grid.batch_axis, row).select(axis, channel).zero_()
-    return {path: block}
-
-
-def _scores(look: Look, aim: Aim, count: int, instead: dict[str, torch.Tensor]) -> torch.Tensor:
+def _scores(look: Look, aim: Aim, count: int, path: str, instead: torch.Tensor) -> torch.Tensor:
     """The model's scores when a layer (in its last call) gives something else."""
 
     def exchange(call: str, module: nn.Module, given: Any, output: Any) -> Any:
-        path, _, number = call.partition("#")
-        if int(number or 1) != look.kept.calls[path]:
+        if int(call.partition("#")[2] or 1) != look.kept.calls[path]:
             return None
         tensor = first_tensor(output)
-        return exchanged(output, lambda each: instead[path].clone() if each is tensor else each)
+        return exchanged(output, lambda each: instead.clone() if each is tensor else each)
 
     rows = torch.full((count,), aim.example)
-    with torch.no_grad(), listening({path: look.layers[path] for path in instead}, exchange):
+    with torch.no_grad(), listening({path: look.layers[path]}, exchange):
         answer = look.given.ask(look.model, look.given.tensor[rows], rows)
     return _read(look, aim, answer, count)
 
@@ -358,54 +345,6 @@ def _bias(module: nn.Module) -> Any:
         taken = module.running_mean * module.weight / (module.running_var + module.eps).sqrt()
         return (module.bias - taken).detach()
     return None
-
-
-# Guided backpropagation (arXiv:1412.6806): a ReLU passes back only what is positive in both directions.
-_RELUS = {functional.relu, torch.relu, torch.Tensor.relu}
-_RELUS_IN_PLACE = {functional.relu_, torch.relu_, torch.Tensor.relu_}
-
-
-def guided_gradients(
-    model: nn.Module, given: MainInput, target: Target
-) -> tuple[torch.Tensor, list[Aim], torch.Tensor, int]:
-    """The gradients of the input [aims, channels, ...], the aims, their scores, and how many ReLUs were met."""
-    leaf = given.tensor.detach().clone().requires_grad_()
-    with _GuidedReLUs() as guided:
-        rows = rows_of(given.ask(model, leaf), given.count)
-        aims = aims_for(target, rows)
-        (found,) = input_gradients(leaf, rows, aims)
-    scores = torch.stack([aim.score(rows[aim.example]).detach().float() for aim in aims])
-    return torch.stack(found).float(), aims, scores, guided.met
-
-
-class _GuidedReLUs(TorchFunctionMode):
-    """Modules and functions alike: an nn.ReLU calls the function."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.met = 0
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        keywords = kwargs or {}
-        if func not in _RELUS and func not in _RELUS_IN_PLACE:
-            return func(*args, **keywords)
-        self.met += 1
-        given = args[0] if args else keywords["input"]
-        made = _GuidedReLU.apply(given)  # type: ignore[no-untyped-call]
-        in_place = func in _RELUS_IN_PLACE or keywords.get("inplace", args[1] if len(args) > 1 else False)
-        return given.copy_(made) if in_place else made
-
-
-class _GuidedReLU(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, given: torch.Tensor) -> torch.Tensor:
-        ctx.save_for_backward(given > 0)
-        return given.clamp(min=0)
-
-    @staticmethod
-    def backward(ctx: Any, gradient: torch.Tensor) -> torch.Tensor:
-        (positive,) = ctx.saved_tensors
-        return torch.where(positive, gradient.clamp(min=0), 0)
 
 
 # Maps brought to 0 to 1 and to the size of the image.

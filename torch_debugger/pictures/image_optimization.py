@@ -11,12 +11,12 @@ import torch
 from torch import nn
 from torch.nn import functional
 from torch.nn.modules.conv import _ConvNd
-from torch.overrides import TorchFunctionMode
 
 from torch_debugger.model.nested_tensors import exchanged
 from torch_debugger.pictures.dataloader_batches import take_batch, without_labels
 from torch_debugger.pictures.layer_units import Goal, Layout, ReachedLayer, first_known, takes_series
 from torch_debugger.pictures.model_runs import MainInput, main_input, with_batch_of_one
+from torch_debugger.pictures.target_gradients import OtherReLUs
 from torch_debugger.system.errors import UsageError
 
 Tick = Callable[[], None]
@@ -24,24 +24,6 @@ _WAKING = 48  # steps
 _STEP_SIZE = 0.05  # of waves with a spread of about 1
 _STARTS, _CONTRASTS = 8, (0.3, 1.0)
 _TINY = 1e-12
-
-
-@dataclass(frozen=True)
-class Noise:
-    """Where climbing begins: noise, and what the layer makes of it."""
-
-    parameters: torch.Tensor
-    activations: torch.Tensor  # [goals, images of noise]
-    scored: Scores
-
-    def best(self) -> torch.Tensor:
-        """Of some noise, the one for each goal: where a ReLU is silent, no slope leads away."""
-        return self.parameters[self.activations.argmax(1)]
-
-    def silent(self) -> list[int]:
-        """Goals that most noise leaves at one and the same value: behind a ReLU that is rarely on, or dead."""
-        still = (self.activations == self.activations.amin(1, keepdim=True)).float().mean(1) > 0.5
-        return [place for place, silent in enumerate(still.tolist()) if silent]
 
 
 @dataclass(frozen=True)
@@ -59,10 +41,18 @@ class ImageClimb:
         share = _STARTS // len(_CONTRASTS)
         drawn = torch.cat([self.images.parameters(share, contrast, generator) for contrast in _CONTRASTS])
         output = self.output(self.shown(drawn.requires_grad_()))
-        _refuse_without_slope(output, drawn, self.reached.cut.path)
+        slope = None
+        if output.requires_grad:
+            (slope,) = torch.autograd.grad(output.float().sum(), drawn, allow_unused=True)
+        if slope is None:
+            path = self.reached.cut.path
+            where = f"layer `{path}`" if path else "the model's output"
+            raise UsageError(
+                f"no gradient leads from {where} to the input: argmax, .detach(), torch.no_grad() or whole numbers "
+                "lie between. pictures.top_examples(model, loader, layer, unit) needs no gradient."
+            )
         output, drawn = output.detach(), drawn.detach()
-        scored = measured_by(output, len(drawn), goals, self.reached.layout)
-        return Noise(drawn, scored.activations_of_all(output, len(drawn)), scored)
+        return measured_noise(drawn, output, goals, self.reached.layout)
 
     def up(self, parameters: torch.Tensor, scored: Scores, steps: int, tick: Tick = lambda: None) -> None:
         """Adam by hand, in place: torch's own optimizers are what a training is watched by."""
@@ -83,14 +73,24 @@ class ImageClimb:
     def wake(self, parameters: torch.Tensor, noise: Noise, steps: int) -> Scores:
         """Climbs a while, where little answers yet, as if ReLUs let slopes through, nothing held against it.
         Noise is no measure for these: they are scored by what they answer once awake."""
-        silent = noise.silent()
+        still = (noise.activations == noise.activations.amin(1, keepdim=True)).float().mean(1) > 0.5
+        silent = still.nonzero().flatten().tolist()  # most noise leaves them at one value: behind a ReLU rarely on
+        scored = noise.scored
         if not silent or not steps:
-            return noise.scored
+            return scored
+        # Of a channel its middle alone, since over all positions the slopes of an edge cancel.
+        goals = [scored.goals[place] for place in silent]
+        goals = [Goal("unit", goal.index) if goal.kind == "channel" else goal for goal in goals]
         some = parameters[silent]
-        with AwakeRelus():
-            replace(self, total_variation=0.0, l2=0.0).up(some, noise.scored.of_middles(silent), min(steps, _WAKING))
+        # ReLUs that let a slope through while they are silent, if it would raise their input.
+        with OtherReLUs(lambda positive, slope: torch.where(positive | (slope > 0), slope, 0.0)):
+            calm = replace(self, total_variation=0.0, l2=0.0)
+            calm.up(some, replace(scored, goals=goals, units=scored.units[silent]), min(steps, _WAKING))
         parameters[silent] = some
-        return noise.scored.measured_anew(silent, self.output(self.shown(parameters)).detach())
+        units = scored.units.clone()
+        now = scored.rewards(self.output(self.shown(parameters)).detach()) * units
+        units[silent] = torch.where(now > 0, now, units)[silent]
+        return replace(scored, units=units)
 
     def shown(self, parameters: torch.Tensor) -> torch.Tensor:
         return self.images.in_range(self.images.waves(parameters))
@@ -106,74 +106,62 @@ class ImageClimb:
         return sum((unit.diff(dim=axis).abs().mean() for axis in axes), images.new_zeros(()))
 
 
-def _refuse_without_slope(output: torch.Tensor, drawn: torch.Tensor, path: str) -> None:
-    slope = None
-    if output.requires_grad:
-        (slope,) = torch.autograd.grad(output.float().sum(), drawn, allow_unused=True)
-    if slope is None:
-        where = f"layer `{path}`" if path else "the model's output"
-        raise UsageError(
-            f"no gradient leads from {where} to the input: argmax, .detach(), torch.no_grad() or whole numbers "
-            "lie between. pictures.top_examples(model, loader, layer, unit) needs no gradient."
-        )
-
-
 # How far images have come for their goals, measured by what noise gives.
 @dataclass(frozen=True)
 class Scores:
-    """Goals told from outputs of one layer."""
+    """Goals measured on outputs of one layer."""
 
     goals: Sequence[Goal]
     layout: Layout
     usual: torch.Tensor  # [C], what each channel has on average for noise
-    units: torch.Tensor  # [goals], rewards are told in these: what noise gets, so that weights fit every layer
+    units: torch.Tensor  # [goals], rewards count in these: what noise gets, so that weights fit every layer
 
     def rewards(self, output: torch.Tensor) -> torch.Tensor:
         """[goals], each for its own image."""
-        both = zip(self.goals, *self._arranged(output, len(self.goals)), strict=True)
+        both = zip(self.goals, *_arranged(self.layout, output, len(self.goals)), strict=True)
         return torch.stack([goal.reward(own, channels, self.usual) for goal, own, channels in both]) / self.units
 
     def activations(self, output: torch.Tensor) -> torch.Tensor:
         """[goals], each of its own image."""
-        both = zip(self.goals, *self._arranged(output, len(self.goals)), strict=True)
+        both = zip(self.goals, *_arranged(self.layout, output, len(self.goals)), strict=True)
         return torch.stack([goal.activation(own, channels) for goal, own, channels in both])
 
-    def activations_of_all(self, output: torch.Tensor, images: int) -> torch.Tensor:
-        """[goals, images]"""
-        both = list(zip(*self._arranged(output, images), strict=True))
-        return torch.stack([torch.stack([goal.activation(*one) for one in both]) for goal in self.goals])
 
-    def of_middles(self, places: Sequence[int]) -> Scores:
-        """Some goals; of a channel its middle alone, since over all positions the slopes of an edge cancel."""
-        some = [self.goals[place] for place in places]
-        goals = [Goal("unit", goal.index) if goal.kind == "channel" else goal for goal in some]
-        return replace(self, goals=goals, units=self.units[list(places)])
-
-    def measured_anew(self, places: Sequence[int], output: torch.Tensor) -> Scores:
-        """These goals are told in what their images get now."""
-        units = self.units.clone()
-        now = self.rewards(output) * self.units
-        units[list(places)] = torch.where(now > 0, now, units)[list(places)]
-        return replace(self, units=units)
-
-    def _arranged(self, output: torch.Tensor, images: int) -> tuple[torch.Tensor, torch.Tensor]:
-        return self.layout.by_example(output, images), self.layout.by_channel(output, images)
+def _arranged(layout: Layout, output: torch.Tensor, images: int) -> tuple[torch.Tensor, torch.Tensor]:
+    return layout.by_example(output, images), layout.by_channel(output, images)
 
 
-def measured_by(noise: torch.Tensor, images: int, goals: Sequence[Goal], layout: Layout) -> Scores:
-    """`noise` is the layer's output for that many images of noise."""
-    own, by_channel = layout.by_example(noise, images), layout.by_channel(noise, images).float()
-    usual = by_channel.movedim(1, 0).flatten(1).mean(1)
-    both = list(zip(own, by_channel, strict=True))
-    found = torch.stack([torch.stack([goal.reward(*one, usual) for one in both]) for goal in goals])
+@dataclass(frozen=True)
+class Noise:
+    """Where climbing begins: noise, and what the layer makes of it."""
+
+    parameters: torch.Tensor
+    activations: torch.Tensor  # [goals, images of noise]
+    scored: Scores
+
+    def best(self) -> torch.Tensor:
+        """Of some noise, the one for each goal: where a ReLU is silent, no slope leads away."""
+        return self.parameters[self.activations.argmax(1)]
+
+
+def measured_noise(drawn: torch.Tensor, output: torch.Tensor, goals: Sequence[Goal], layout: Layout) -> Noise:
+    """`output` is what the layer gives for the images of this noise."""
+    own, by_channel = _arranged(layout, output, len(drawn))
+    numbers = by_channel.float()
+    usual = numbers.movedim(1, 0).flatten(1).mean(1)
+    found = torch.stack(
+        [torch.stack([goal.reward(*one, usual) for one in zip(own, numbers, strict=True)]) for goal in goals]
+    )
     average = torch.tensor([goal.kind in ("channel", "layer") for goal in goals], device=found.device)
     units = torch.where(average, found.mean(1), found.std(1))
-    spread = by_channel.std()
+    spread = numbers.std()
     units = torch.where(units > 0, units, torch.where(spread > 0, spread, 1.0))
-    return Scores(goals, layout, usual, units)
+    activations = torch.stack(
+        [torch.stack([goal.activation(*one) for one in zip(own, by_channel, strict=True)]) for goal in goals]
+    )
+    return Noise(drawn, activations, Scores(goals, layout, usual, units))
 
 
-# The place of an image among a model's inputs, and the values that images have there.
 ValueRange = tuple[float, float]
 _USUAL = (-2.5, 2.5)  # of photographs that were normalised by mean and standard deviation
 _SOME = 64  # samples of a dataset
@@ -212,20 +200,20 @@ class ImageSlot:
 
 
 def image_slot(model: nn.Module, input_size: Sequence[int], like: Any) -> ImageSlot:
-    given = _made_up(model, tuple(input_size)) if like is None else _as_given(model, like)
+    size = tuple(input_size)
+    if like is not None:
+        given = _as_given(model, like)
+    elif not size or any(not isinstance(length, int) or length < 1 for length in size):
+        raise UsageError(f"input_size is that of one example, such as (3, 64, 64), but it is {size}.")
+    else:
+        image = torch.zeros(1, *size)
+        weight = next((value for value in model.parameters() if value.is_floating_point()), image)
+        image = image.to(weight.device, weight.dtype)
+        given = MainInput(image, image)
     first = first_known(model)
     if isinstance(first, _ConvNd) and given.tensor.dim() == len(first.kernel_size) + 1:
         given = with_batch_of_one(given)
     return ImageSlot(given, takes_series(model, given.tensor))
-
-
-def _made_up(model: nn.Module, size: tuple[int, ...]) -> MainInput:
-    if not size or any(not isinstance(length, int) or length < 1 for length in size):
-        raise UsageError(f"input_size is that of one example, such as (3, 64, 64), but it is {size}.")
-    image = torch.zeros(1, *size)
-    first = next((value for value in model.parameters() if value.is_floating_point()), image)
-    image = image.to(first.device, first.dtype)
-    return MainInput(image, image)
 
 
 def _as_given(model: nn.Module, like: Any) -> MainInput:
@@ -319,7 +307,11 @@ class SmallMoves:
             return self._sampled(images, turn=self.turn)
         if images.dim() == 3:  # a signal is an image one pixel high
             return self._sampled(images.unsqueeze(2), turn=0.0, height=1).squeeze(2)
-        return images if images.dim() < 3 else self._rolled(images)
+        if images.dim() < 3:
+            return images
+        axes = range(2, images.dim())
+        steps = [round(self.shift * images.shape[axis] * self._draws(1)[0]) for axis in axes]
+        return torch.roll(images, steps, tuple(axes))
 
     def _sampled(self, images: torch.Tensor, turn: float, height: int | None = None) -> torch.Tensor:
         shift_y, shift_x, turned, zoomed = self._draws(4)
@@ -332,49 +324,7 @@ class SmallMoves:
         grid = functional.affine_grid(theta, list(images.shape), align_corners=False)
         return functional.grid_sample(images, grid, padding_mode="reflection", align_corners=False)
 
-    def _rolled(self, images: torch.Tensor) -> torch.Tensor:
-        axes = range(2, images.dim())
-        steps = [round(self.shift * images.shape[axis] * self._draws(1)[0]) for axis in axes]
-        return torch.roll(images, steps, tuple(axes))
-
     def _draws(self, count: int) -> list[float]:
         """Between -1 and 1."""
         drawn: list[float] = (2 * torch.rand(count, generator=self.generator) - 1).tolist()
         return drawn
-
-
-# ReLUs that let a slope through while they are silent, so that an image can find the way to a silent unit.
-#
-# Values stay what they are. Only a gradient that would raise a silent input passes; one that would lower it further
-# is stopped, as a ReLU does.
-_ANEW = (functional.relu, torch.relu, torch.Tensor.relu)
-_IN_PLACE = (torch.relu_, torch.Tensor.relu_)
-
-
-class AwakeRelus(TorchFunctionMode):
-    def __torch_function__(
-        self, function: Callable[..., Any], types: Any, args: tuple[Any, ...] = (), kwargs: Any = None
-    ) -> Any:
-        kwargs = kwargs or {}
-        if function in _ANEW and args and not (kwargs.get("inplace") or (len(args) > 1 and args[1])):
-            return _awake(args[0])
-        if args and (function in _IN_PLACE or function is functional.relu):
-            return args[0].copy_(_awake(args[0].clone()))
-        return function(*args, **kwargs)
-
-
-class _Awake(torch.autograd.Function):
-    @staticmethod
-    def forward(context: Any, given: torch.Tensor) -> torch.Tensor:
-        context.save_for_backward(given)
-        return given.clamp(min=0)
-
-    @staticmethod
-    def backward(context: Any, slope: torch.Tensor) -> torch.Tensor:
-        (given,) = context.saved_tensors
-        return torch.where((given > 0) | (slope > 0), slope, 0.0)
-
-
-def _awake(given: torch.Tensor) -> torch.Tensor:
-    result: torch.Tensor = _Awake.apply(given)  # type: ignore[no-untyped-call]
-    return result

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 import torch
 from torch import nn
+from torch.nn import functional
+from torch.overrides import TorchFunctionMode
 
 from torch_debugger.model.hooks import listening
 from torch_debugger.model.nested_tensors import exchanged, first_tensor, tensors_in
@@ -49,10 +51,9 @@ def rows_of(output: Any, count: int) -> Rows:
 
 def _scores_in(output: Any, count: int) -> torch.Tensor:
     if isinstance(output, Mapping):
-        for name in _NAMES_OF_SCORES:
-            found = output.get(name)
-            if isinstance(found, torch.Tensor):
-                return found
+        found = [each for name in _NAMES_OF_SCORES if isinstance(each := output.get(name), torch.Tensor)]
+        if found:
+            return found[0]
     tensors = list(tensors_in(output))
     if not tensors:
         raise UsageError(f"the model gives {type(output).__name__} without a tensor in it: nothing to explain.")
@@ -106,27 +107,31 @@ def _aim(example: int, wanted: Any, row: Any) -> Aim:
             ' `lambda found: found["scores"][0]`.'
         )
     if wanted is None:
-        wanted = _top(row)
-        return Aim(example, wanted, _one_number(lambda each: each.sum() if wanted is None else _at(each, wanted)))
+        values = row.detach()
+        # The class with the highest score; of a sequence at its last position, of a map in the most places.
+        if values.numel() == 1:
+            return Aim(example, None, _one_number(torch.Tensor.sum))
+        if values.dim() == 1:
+            wanted = int(values.argmax())
+        elif values.dim() == 2:
+            wanted = (len(values) - 1, int(values[-1].argmax()))
+        else:
+            wanted = int(values.argmax(0).flatten().bincount(minlength=len(values)).argmax())
+        return Aim(example, wanted, _one_number(lambda each: _at(each, wanted)))
     if isinstance(wanted, (bool, float)) or not isinstance(wanted, (int, tuple, np.integer)):
         raise UsageError(
             f"expected target as a class number, an index into the output, or a function of it, but got {wanted!r}."
         )
-    wanted = wanted if isinstance(wanted, tuple) else int(wanted)
-    _refuse_out_of_range(wanted, row)
+    if isinstance(wanted, tuple):
+        shape = list(row.shape)
+        if len(wanted) > row.dim() or not all(-s <= i < s for i, s in zip(wanted, shape, strict=False)):
+            raise UsageError(f"target {wanted} is out of range: the output for one example is {shape}.")
+    else:
+        wanted = int(wanted)
+        classes = row.numel() if row.dim() < 2 else row.shape[1] if row.dim() == 2 else len(row)
+        if not 0 <= wanted < classes:
+            raise UsageError(f"target {wanted} is out of range: the model gives {classes} classes, 0 to {classes - 1}.")
     return Aim(example, wanted, _one_number(lambda each: _at(each, wanted)))
-
-
-def _top(row: torch.Tensor) -> Index | None:
-    """The class with the highest score; of a sequence at its last position, of a map in the most places."""
-    values = row.detach()
-    if values.numel() == 1:
-        return None
-    if values.dim() == 1:
-        return int(values.argmax())
-    if values.dim() == 2:
-        return (len(values) - 1, int(values[-1].argmax()))
-    return int(values.argmax(0).flatten().bincount(minlength=len(values)).argmax())
 
 
 def _at(row: torch.Tensor, index: Index) -> torch.Tensor:
@@ -135,17 +140,6 @@ def _at(row: torch.Tensor, index: Index) -> torch.Tensor:
     if row.dim() == 2:
         return row[-1, index]  # [positions, classes]
     return row.reshape(-1)[index] if row.dim() < 2 else row[index].sum()  # [classes, height, width]
-
-
-def _refuse_out_of_range(index: Index, row: torch.Tensor) -> None:
-    if isinstance(index, tuple):
-        fits = len(index) <= row.dim() and all(-s <= i < s for i, s in zip(index, row.shape, strict=False))
-        if not fits:
-            raise UsageError(f"target {index} is out of range: the output for one example is {list(row.shape)}.")
-        return
-    classes = row.numel() if row.dim() < 2 else row.shape[1] if row.dim() == 2 else len(row)
-    if not 0 <= index < classes:
-        raise UsageError(f"target {index} is out of range: the model gives {classes} classes, 0 to {classes - 1}.")
 
 
 def _one_number(score: Score) -> Score:
@@ -204,41 +198,23 @@ def for_gradients(model: nn.Module) -> Iterator[nn.Module]:
 
     That is less work and less memory than a hook in a common forward, which builds the graph of all of it.
     """
-    with (
-        for_a_picture(model, gradients=True) as inner,
-        _parameters_at_rest(inner),
-        _recurrence_differentiable(inner),
-    ):
+    with contextlib.ExitStack() as stack:
+        inner = stack.enter_context(for_a_picture(model, gradients=True))
+        parameters = list(inner.parameters())
+        if any(parameter.is_inference() for parameter in parameters):
+            raise UsageError(
+                "this model's weights were made inside torch.inference_mode() and cannot take part in a gradient:"
+                " make or load the model outside of it."
+            )
+        for parameter in parameters:
+            if parameter.requires_grad:
+                stack.callback(parameter.requires_grad_, True)
+                parameter.requires_grad_(False)
+        recurrent = [module for module in inner.modules() if isinstance(module, nn.RNNBase)]
+        if torch.backends.cudnn.enabled and any(weight.is_cuda for each in recurrent for weight in each.parameters()):
+            # cuDNN has no backward for recurrent layers in evaluation mode.
+            stack.enter_context(torch.backends.cudnn.flags(enabled=False))
         yield inner
-
-
-@contextlib.contextmanager
-def _parameters_at_rest(model: nn.Module) -> Iterator[None]:
-    parameters = list(model.parameters())
-    if any(parameter.is_inference() for parameter in parameters):
-        raise UsageError(
-            "this model's weights were made inside torch.inference_mode() and cannot take part in a gradient:"
-            " make or load the model outside of it."
-        )
-    resting = [parameter for parameter in parameters if parameter.requires_grad]
-    try:
-        for parameter in resting:
-            parameter.requires_grad_(False)
-        yield
-    finally:
-        for parameter in resting:
-            parameter.requires_grad_(True)
-
-
-@contextlib.contextmanager
-def _recurrence_differentiable(model: nn.Module) -> Iterator[None]:
-    """cuDNN has no backward for recurrent layers in evaluation mode."""
-    recurrent = [module for module in model.modules() if isinstance(module, nn.RNNBase)]
-    if torch.backends.cudnn.enabled and any(weight.is_cuda for each in recurrent for weight in each.parameters()):
-        with torch.backends.cudnn.flags(enabled=False):
-            yield
-    else:
-        yield
 
 
 class KeptOutputs:
@@ -278,45 +254,29 @@ class KeptOutputs:
             self.calls[path] += 1
 
 
-def gradients_of(score: torch.Tensor, kept: KeptOutputs, *, again: bool) -> dict[str, torch.Tensor]:
-    """Of one number with respect to every kept output; `again` where the graph is needed once more."""
-    paths = list(kept.tensors)
-    _refuse_without_graph(score, kept)
-    found = differentiated(score, [kept.tensors[path] for path in paths], again=again)
-    for path, gradient in zip(paths, found, strict=True):
-        if gradient is None:
+def gradients_by_turns(
+    aims: list[Aim], scores: list[torch.Tensor], tensors: list[torch.Tensor], names: str
+) -> Iterator[tuple[list[int], list[torch.Tensor | None]]]:
+    """Examples do not depend on each other, so that one backward serves one target of each: which aims it is
+    for, and the gradient of each tensor."""
+    turns = list(turns_of(aims))
+    for number, turn in enumerate(turns):
+        total = torch.stack([scores[place] for place in turn]).sum()
+        if not total.requires_grad:
             raise UnfitLayerError(
-                f"the score does not depend on layer `{path}`: its output is not used for it, or only after"
-                " .detach(), argmax or under torch.no_grad()."
+                f"the score cannot be differentiated with respect to {names}: between them lies argmax, .detach(),"
+                " torch.no_grad() or a way through numpy."
             )
-    return {path: gradient for path, gradient in zip(paths, found, strict=True) if gradient is not None}
-
-
-def differentiated(score: torch.Tensor, tensors: list[torch.Tensor], *, again: bool) -> list[torch.Tensor | None]:
-    try:
-        found = torch.autograd.grad(score, tensors, retain_graph=again, allow_unused=True)
-    except RuntimeError as error:
-        if "use_reentrant" not in str(error):
-            raise
-        raise UsageError(
-            "a part of this model is checkpointed with use_reentrant=True, and torch takes no gradient of a"
-            " single tensor through it: call torch.utils.checkpoint with use_reentrant=False."
-        ) from None
-    return [None if each is None else each.detach() for each in found]
-
-
-def _refuse_without_graph(score: torch.Tensor, kept: KeptOutputs) -> None:
-    for path in kept.without_gradients:
-        raise UnfitLayerError(
-            f"layer `{path}` runs under torch.no_grad() in the model's own forward (so does a checkpoint with"
-            " use_reentrant=True), and no gradient reaches it: choose a later layer, or take that off."
-        )
-    if not score.requires_grad:
-        some = ", ".join(f"`{path}`" for path in kept.tensors)
-        raise UnfitLayerError(
-            f"the score cannot be differentiated with respect to {some}: between them lies argmax, .detach(),"
-            " torch.no_grad() or a way through numpy."
-        )
+        try:
+            found = torch.autograd.grad(total, tensors, retain_graph=number + 1 < len(turns), allow_unused=True)
+        except RuntimeError as error:
+            if "use_reentrant" not in str(error):
+                raise
+            raise UsageError(
+                "a part of this model is checkpointed with use_reentrant=True, and torch takes no gradient of a"
+                " single tensor through it: call torch.utils.checkpoint with use_reentrant=False."
+            ) from None
+        yield turn, [None if each is None else each.detach() for each in found]
 
 
 # Gradients of the scores with respect to the input itself.
@@ -327,24 +287,46 @@ def input_gradients(
     tensors = [leaf, *others]
     scores = [aim.score(rows[aim.example]) for aim in aims]
     found: list[list[Any]] = [[None] * len(aims) for _ in tensors]
-    turns = list(turns_of(aims))
-    for number, turn in enumerate(turns):
-        total = torch.stack([scores[place] for place in turn]).sum()
-        gradients = _gradients(total, tensors, again=number + 1 < len(turns))
-        for place in turn:
-            for each, gradient in zip(found, gradients, strict=True):
-                each[place] = gradient[aims[place].example]
+    for turn, gradients in gradients_by_turns(aims, scores, tensors, "the input"):
+        for each, tensor, gradient in zip(found, tensors, gradients, strict=True):
+            for place in turn:
+                example = aims[place].example
+                each[place] = torch.zeros_like(tensor[example]) if gradient is None else gradient[example]
     return tuple(found)
 
 
-def _gradients(total: torch.Tensor, tensors: list[torch.Tensor], *, again: bool) -> list[torch.Tensor]:
-    if not total.requires_grad:
-        raise UsageError(
-            "the score cannot be differentiated with respect to the input: between them lies argmax, .detach(),"
-            " torch.no_grad() or a way through numpy."
-        )
-    found = differentiated(total, tensors, again=again)
-    return [
-        torch.zeros_like(tensor) if gradient is None else gradient
-        for tensor, gradient in zip(tensors, found, strict=True)
-    ]
+# ReLUs with a backward of their own, for modules and functions alike: an nn.ReLU calls the function.
+_RELUS = {functional.relu, torch.relu, torch.Tensor.relu}
+_RELUS_IN_PLACE = {functional.relu_, torch.relu_, torch.Tensor.relu_}
+
+
+class OtherReLUs(TorchFunctionMode):
+    """`backward(positive, gradient)` says what a ReLU passes back; its values stay what they are."""
+
+    def __init__(self, backward: Callable[[torch.Tensor, torch.Tensor], torch.Tensor]) -> None:
+        super().__init__()
+        self._backward = backward
+        self.met = 0
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        keywords = kwargs or {}
+        if func not in _RELUS and func not in _RELUS_IN_PLACE:
+            return func(*args, **keywords)
+        self.met += 1
+        given = args[0] if args else keywords["input"]
+        made = _OtherReLU.apply(given, self._backward)  # type: ignore[no-untyped-call]
+        in_place = func in _RELUS_IN_PLACE or keywords.get("inplace", args[1] if len(args) > 1 else False)
+        return given.copy_(made) if in_place else made
+
+
+class _OtherReLU(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, given: torch.Tensor, backward: Any) -> torch.Tensor:
+        ctx.save_for_backward(given > 0)
+        ctx.passed_back = backward
+        return given.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx: Any, gradient: torch.Tensor) -> Any:
+        (positive,) = ctx.saved_tensors
+        return ctx.passed_back(positive, gradient), None
