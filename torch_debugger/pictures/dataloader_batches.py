@@ -6,6 +6,7 @@ made, no worker started, and copies of its samplers are asked. Random numbers ar
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import functools
 import inspect
@@ -19,7 +20,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
 from torch_debugger.model.nested_tensors import exchanged, first_tensor
-from torch_debugger.model.reruns import keep_randomness
+from torch_debugger.model.reruns import keep_held_states, keep_randomness
 from torch_debugger.pictures.model_runs import Inputs
 from torch_debugger.system.errors import UsageError
 
@@ -37,6 +38,17 @@ def take_batch(source: Any, most: int) -> Any:
         restore()
 
 
+@contextlib.contextmanager
+def loader_untouched(loader: Any) -> Iterator[None]:
+    """Random numbers of its own, which decide the order of the next epoch, are put back."""
+    put_back = keep_held_states([loader])
+    try:
+        yield
+    finally:
+        for restore in put_back:
+            restore()
+
+
 def is_batch(source: Any) -> bool:
     """A tensor, a dictionary, (inputs, labels); a list of such things is a list of batches."""
     if isinstance(source, _PLAIN) or hasattr(source, "keys"):
@@ -46,13 +58,13 @@ def is_batch(source: Any) -> bool:
     first, others = source[0], source[1:]
     if not isinstance(first, (tuple, list, Mapping)):
         return True
-    texts = bool(first) and isinstance(first, (tuple, list)) and isinstance(first[0], str)
-    return texts or any(isinstance(each, _PLAIN) or _are_targets(each) for each in others)
-
-
-def _are_targets(value: Any) -> bool:
-    """A number or a word for each sample, or a dictionary, as a detector has."""
-    return isinstance(value, (tuple, list)) and bool(value) and isinstance(value[0], (Mapping, int, float, str))
+    if first and isinstance(first, (tuple, list)) and isinstance(first[0], str):
+        return True
+    # Labels: a number or a word for each sample, or a dictionary, as a detector has.
+    targets = [each[0] for each in others if isinstance(each, (tuple, list)) and each]
+    return any(isinstance(each, _PLAIN) for each in others) or any(
+        isinstance(each, (Mapping, int, float, str)) for each in targets
+    )
 
 
 def is_dataset(source: Any) -> bool:
@@ -81,17 +93,13 @@ def _first(source: Any, most: int) -> Any:
             f"a {type(source).__name__} gives each batch once, and showing one would take it away: "
             "pass the loader it was made from, or a batch."
         )
-    if isinstance(source, (list, tuple)) and source and _are_samples(source):
-        return default_collate(list(source[:most]))
+    if isinstance(source, (list, tuple)) and source:
+        first = source[0]
+        if isinstance(first, tuple) and len(first) > 1 and np.ndim(first[1]) == 0 and not isinstance(first[1], str):
+            return default_collate(list(source[:most]))  # (image, label) pairs: the label is one number
     if isinstance(source, Iterable):
         return _some(iter(source), 1)[0]
     raise UsageError(f"expected a loader, a dataset or a batch, but got {type(source).__name__}.")
-
-
-def _are_samples(source: Any) -> bool:
-    """(image, label) pairs: the label is one number."""
-    first = source[0]
-    return isinstance(first, tuple) and len(first) > 1 and np.ndim(first[1]) == 0 and not isinstance(first[1], str)
 
 
 def _of_loader(loader: DataLoader[Any]) -> Any:
@@ -118,23 +126,19 @@ def _put_together(loader: DataLoader[Any]) -> Any:
         one_by_one = loader.batch_size is None
         return collate(_some(samples, 1)[0] if one_by_one else _some(samples, loader.batch_size or 1))
     dataset: Any = loader.dataset
-    sampler = _copied(loader.batch_sampler if loader.batch_sampler is not None else loader.sampler)
+    sampler: Any = loader.batch_sampler if loader.batch_sampler is not None else loader.sampler
+    if isinstance(sampler, Iterator):
+        raise UsageError("the loader's sampler gives each index once: pass a batch instead, next(iter(loader)).")
+    sampler = copy.copy(sampler)  # so that one which counts its passes counts none of ours
+    inner: Any = getattr(sampler, "sampler", None)
+    if hasattr(sampler, "sampler") and not isinstance(inner, Iterator):
+        sampler.sampler = copy.copy(inner)
     indices = _some(iter(sampler), 1)[0]
     if loader.batch_sampler is None:
         return collate(dataset[indices])
     if callable(getattr(dataset, "__getitems__", None)):
         return collate(dataset.__getitems__(indices))
     return collate([dataset[index] for index in indices])
-
-
-def _copied(sampler: Any) -> Any:
-    """So that one which counts its passes counts none of ours."""
-    if isinstance(sampler, Iterator):
-        raise UsageError("the loader's sampler gives each index once: pass a batch instead, next(iter(loader)).")
-    twin = copy.copy(sampler)
-    if hasattr(twin, "sampler") and not isinstance(twin.sampler, Iterator):
-        twin.sampler = copy.copy(twin.sampler)
-    return twin
 
 
 def _some(values: Iterator[Any], count: int) -> list[Any]:
@@ -157,34 +161,26 @@ class Batch(NamedTuple):
 
 
 def batches(model: nn.Module, data: Any) -> Iterator[Batch]:
-    for raw in _raw_batches(model, data):
+    """A tuple, a dictionary or a tensor is given by hand: one large batch, taken in parts."""
+    if isinstance(data, (torch.Tensor, tuple)) or hasattr(data, "keys") or _is_one_batch(model, data):
+        data = _batches_parts(dict(data) if hasattr(data, "keys") else data)
+    elif isinstance(data, Dataset):
+        data = DataLoader(data, batch_size=_AT_ONCE)
+    elif not isinstance(data, Iterable):
+        raise UsageError(f"expected a loader, a dataset or inputs, but got {type(data).__name__}.")
+    for raw in data:
         yield _batch(model, raw)
 
 
 def without_labels(model: nn.Module, raw: Any) -> Inputs:
     """What forward takes of a batch; what it has no place for is a label."""
-    if not isinstance(raw, (tuple, list)) or _can_take(model, len(raw)):
+    if not isinstance(raw, (tuple, list)):
         return raw
-    return _from_places(model, raw)[0]
-
-
-def _can_take(model: nn.Module, count: int) -> bool:
     try:
-        inspect.signature(model.forward).bind(*range(count))
+        inspect.signature(model.forward).bind(*raw)
     except TypeError:
-        return False
-    return True
-
-
-def _raw_batches(model: nn.Module, data: Any) -> Iterable[Any]:
-    """A tuple, a dictionary or a tensor is given by hand: one large batch, taken in parts."""
-    if isinstance(data, (torch.Tensor, tuple)) or hasattr(data, "keys") or _is_one_batch(model, data):
-        return _batches_parts(dict(data) if hasattr(data, "keys") else data)
-    if isinstance(data, Dataset):
-        return DataLoader(data, batch_size=_AT_ONCE)
-    if not isinstance(data, Iterable):
-        raise UsageError(f"expected a loader, a dataset or inputs, but got {type(data).__name__}.")
-    return data
+        return tuple(raw[: _needed(model)])
+    return raw
 
 
 def _is_one_batch(model: nn.Module, data: Any) -> bool:
@@ -201,24 +197,33 @@ def _is_one_batch(model: nn.Module, data: Any) -> bool:
 def _batches_parts(data: Any) -> Iterator[Any]:
     tensor = first_tensor(data)
     count = 0 if tensor is None or tensor.dim() == 0 else len(tensor)
+
+    def part(start: int, tensor: torch.Tensor) -> torch.Tensor:
+        return tensor[start : start + _AT_ONCE] if tensor.dim() and len(tensor) == count else tensor
+
     for start in range(0, count, _AT_ONCE):
-        yield exchanged(data, functools.partial(_part, start, count))
-
-
-def _part(start: int, count: int, tensor: torch.Tensor) -> torch.Tensor:
-    is_whole = tensor.dim() == 0 or len(tensor) != count
-    return tensor if is_whole else tensor[start : start + _AT_ONCE]
+        yield exchanged(data, functools.partial(part, start))
 
 
 def _batch(model: nn.Module, raw: Any) -> Batch:
+    attended = None
     if hasattr(raw, "keys"):
         inputs, labels = _from_names(model, dict(raw))
         attended = dict(raw).get("attention_mask")
-    else:
-        inputs, labels = _from_places(model, raw if isinstance(raw, (tuple, list)) else (raw,))
-        attended = None
-    count = _count(inputs)
-    return Batch(inputs, _one_each(labels, count), count, attended)
+    else:  # as many as forward cannot do without; what stands behind them is the label
+        several = raw if isinstance(raw, (tuple, list)) else (raw,)
+        taken = _needed(model)
+        inputs, labels = tuple(several[:taken]), several[taken] if len(several) > taken else None
+    tensor = first_tensor(inputs)
+    if tensor is None or tensor.dim() == 0:
+        raise UsageError(
+            "the batch holds no tensor of examples: expected a tensor, a tuple such as (inputs, labels), "
+            f"or a dictionary, but got {type(inputs).__name__}."
+        )
+    weight = next(model.parameters(), None)
+    if weight is not None and weight.device.type != "meta":  # moved as the loop of a training does it
+        inputs, attended = exchanged((inputs, attended), lambda each: each.to(weight.device))
+    return Batch(inputs, _one_each(labels, len(tensor)), len(tensor), attended)
 
 
 def _from_names(model: nn.Module, raw: dict[str, Any]) -> tuple[Inputs, Any]:
@@ -232,12 +237,6 @@ def _from_names(model: nn.Module, raw: dict[str, Any]) -> tuple[Inputs, Any]:
     return (known, labels) if known else (list(rest.values())[:1], labels)
 
 
-def _from_places(model: nn.Module, raw: tuple[Any, ...] | list[Any]) -> tuple[Inputs, Any]:
-    """As many as forward cannot do without; what stands behind them is the label."""
-    taken = _needed(model)
-    return tuple(raw[:taken]), (raw[taken] if len(raw) > taken else None)
-
-
 def _needed(model: nn.Module) -> int:
     """How many inputs forward cannot do without, by their places."""
     parameters = inspect.signature(model.forward).parameters.values()
@@ -245,26 +244,13 @@ def _needed(model: nn.Module) -> int:
     return max(1, sum(each.kind in kinds and each.default is each.empty for each in parameters))
 
 
-def _count(inputs: Inputs) -> int:
-    tensor = first_tensor(inputs)
-    if tensor is None or tensor.dim() == 0:
-        raise UsageError(
-            "the batch holds no tensor of examples: expected a tensor, a tuple such as (inputs, labels), "
-            f"or a dictionary, but got {type(inputs).__name__}."
-        )
-    return len(tensor)
-
-
 def _one_each(labels: Any, count: int) -> list[Any] | None:
     """None where there is not exactly one for each example, as for words or pixels; one-hot becomes a class."""
     if isinstance(labels, torch.Tensor):
         labels = labels.detach().cpu().float().numpy() if labels.is_floating_point() else labels.cpu().numpy()
     if isinstance(labels, np.ndarray):
-        if labels.ndim == 2 and labels.shape[1] > 1 and _is_one_hot(labels):
+        are_classes = labels.ndim == 2 and labels.shape[1] > 1 and bool(((labels == 0) | (labels == 1)).all())
+        if are_classes and (labels.sum(axis=1) == 1).all():
             labels = labels.argmax(axis=1)
         labels = labels.reshape(-1).tolist() if labels.size == count else None
     return list(labels) if isinstance(labels, (list, tuple)) and len(labels) == count else None
-
-
-def _is_one_hot(rows: np.ndarray[Any, Any]) -> bool:
-    return bool(((rows == 0) | (rows == 1)).all() and (rows.sum(axis=1) == 1).all())

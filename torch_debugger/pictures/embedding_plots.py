@@ -102,11 +102,22 @@ def embeddings(
     if most < _FEWEST:
         raise UsageError(f"an embedding needs at least {_FEWEST} examples, but most={most} came.")
     found = collected(model, data, layer, most)
-    names = found.labels if labels is None else _given_labels(labels, found)
+    count = len(found.features)
+    names = found.labels
+    if labels is not None:
+        names = labels.tolist() if isinstance(labels, (torch.Tensor, np.ndarray)) else list(labels)
+    if names is not None and len(names) != count:  # the names of the classes that the batches have as numbers
+        classes = found.labels or []
+        if not classes or not all(isinstance(each, int) and 0 <= each < len(names) for each in classes):
+            raise UsageError(
+                f"there are {len(names)} labels for {count} examples: give one for each, or the names of all classes "
+                "that the batches have as numbers."
+            )
+        names = [names[each] for each in classes]
     finite: NDArray[np.bool_] = np.asarray(np.isfinite(found.features).all(axis=1))
     if finite.sum() < _FEWEST:
         raise UsageError(
-            f"an embedding needs at least {_FEWEST} examples, but of {len(finite)} only {finite.sum()} have "
+            f"an embedding needs at least {_FEWEST} examples, but of {count} only {finite.sum()} have "
             f"features in `{found.layer}` that are finite."
         )
     names = None if names is None else [each for each, kept in zip(names, finite, strict=True) if kept]
@@ -119,9 +130,8 @@ def _picture(
     features = found.features[finite]
     thumbnails = None if found.thumbnails is None else found.thumbnails[finite]
     numbers = measured(features, None if labels is None or are_numbers(labels) else labels)
-    name = {"pca": "principal components", "tsne": "t-SNE", "umap": "UMAP"}[method]
     how = f" ({found.how})" if found.how else ""
-    title = f"Features of {found.layer or 'the model'}{how}, {name}"
+    title = f"Features of {found.layer or 'the model'}{how}, {METHODS[method]}"
     left_out = int((~finite).sum())
     remarks = [f"{left_out:,} not finite and left out"] if left_out else []
     remarks += ["more examples would not fit into memory"] if found.is_cut else []
@@ -133,21 +143,6 @@ def _picture(
     picture.features, picture.points, picture.labels = features, projection.points, labels
     picture.thumbnails, picture.numbers, picture.left_out = thumbnails, numbers, left_out
     return picture
-
-
-def _given_labels(labels: Sequence[Any], found: Collected) -> list[Any]:
-    """One for each example, or the names of the classes that the batches have as numbers."""
-    plain = labels.tolist() if isinstance(labels, (torch.Tensor, np.ndarray)) else list(labels)
-    count = len(found.features)
-    if len(plain) == count:
-        return plain
-    classes = found.labels or []
-    if classes and all(isinstance(each, int) and 0 <= each < len(plain) for each in classes):
-        return [plain[each] for each in classes]
-    raise UsageError(
-        f"there are {len(plain)} labels for {count} examples: give one for each, or the names of all classes "
-        "that the batches have as numbers."
-    )
 
 
 # Points of an embedding as a drawing: colours for classes or numbers, small pictures where they are few.
@@ -179,7 +174,14 @@ def drawn_points(
         colours = [CYCLE[0]] * len(points)
         _dots(axes, points, colours)
     elif are_numbers(labels):
-        colours = _measured_colours(figure, axes, points, labels)
+        values = np.asarray(labels, dtype=np.float64)
+        low, high = np.nanmin(values), np.nanmax(values)
+        colours = list(matplotlib.colormaps[MAGNITUDE]((values - low) / max(high - low, 1e-30)))
+        _dots(axes, points, colours)
+        scale = matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(low, high), MAGNITUDE)
+        bar = figure.colorbar(scale, ax=axes, fraction=0.04, pad=0.02)
+        bar.set_label("label", fontsize=_FONT, color=INK)
+        bar.ax.tick_params(labelsize=_FONT, colors=INK, length=2)
     else:
         colours = _class_colours(axes, points, labels)
     if thumbnails is not None and len(points) <= _MOST_PICTURES:
@@ -198,22 +200,17 @@ def _dots(axes: Axes, points: NDArray[Any], colours: Any) -> None:
     axes.scatter(points[:, 0], points[:, 1], s=size, c=colours, alpha=0.75, linewidths=0, rasterized=True)
 
 
-def _measured_colours(figure: Figure, axes: Axes, points: NDArray[Any], labels: Sequence[float]) -> list[Any]:
-    values = np.asarray(labels, dtype=np.float64)
-    low, high = np.nanmin(values), np.nanmax(values)
-    colours = matplotlib.colormaps[MAGNITUDE]((values - low) / max(high - low, 1e-30))
-    _dots(axes, points, colours)
-    scale = matplotlib.cm.ScalarMappable(matplotlib.colors.Normalize(low, high), MAGNITUDE)
-    bar = figure.colorbar(scale, ax=axes, fraction=0.04, pad=0.02)
-    bar.set_label("label", fontsize=_FONT, color=INK)
-    bar.ax.tick_params(labelsize=_FONT, colors=INK, length=2)
-    return list(colours)
-
-
 def _class_colours(axes: Axes, points: NDArray[Any], labels: Sequence[Any]) -> list[Any]:
     counts = Counter(labels)
-    named = _in_order([each for each, _ in counts.most_common(_MOST_CLASSES)])
-    palette = dict(zip(named, _palette(len(named)), strict=True))
+    named = [each for each, _ in counts.most_common(_MOST_CLASSES)]
+    try:
+        named = sorted(named)
+    except TypeError:  # of several kinds
+        named = sorted(named, key=str)
+    colours_of_classes: Sequence[Any] = CYCLE
+    if len(named) > len(CYCLE):
+        colours_of_classes = matplotlib.colormaps["tab10" if len(named) <= 10 else "tab20"].colors  # type: ignore[attr-defined]
+    palette = dict(zip(named, colours_of_classes, strict=False))
     colours = [palette.get(each, PALE) for each in labels]
     _dots(axes, points, colours)  # all at once: a class drawn last would hide the others
     for name in named:
@@ -230,19 +227,6 @@ def _class_colours(axes: Axes, points: NDArray[Any], labels: Sequence[Any]) -> l
     return colours
 
 
-def _in_order(classes: list[Any]) -> list[Any]:
-    try:
-        return sorted(classes)
-    except TypeError:  # of several kinds
-        return sorted(classes, key=str)
-
-
-def _palette(count: int) -> list[Any]:
-    if count <= len(CYCLE):
-        return list(CYCLE[:count])
-    return list(matplotlib.colormaps["tab10" if count <= 10 else "tab20"].colors[:count])  # type: ignore[attr-defined]
-
-
 def _short(label: Any) -> str:
     """Cut in the middle: the ends of class names tell them apart."""
     text = " ".join(str(label).split()) or "(empty)"
@@ -251,7 +235,7 @@ def _short(label: Any) -> str:
 
 
 # Points of two dimensions from features of many.
-METHODS = ("pca", "tsne", "umap")
+METHODS = {"pca": "principal components", "tsne": "t-SNE", "umap": "UMAP"}
 _BEFORE = 50  # components that distances are taken in
 
 
@@ -261,37 +245,33 @@ class Projection(NamedTuple):
 
 
 def projected(features: NDArray[Any], method: str) -> Projection:
-    if method not in METHODS:
-        raise UsageError(f"method is one of {', '.join(map(repr, METHODS))}, but {method!r} came.")
     if method == "pca":
         points, shares = principal_components(features, 2)
         names = [f"component {place} ({share:.0%} of the variance)" for place, share in enumerate(shares, 1)]
         return Projection(_two_columns(points), (names[0], names[1] if len(names) > 1 else ""))
     reduced = principal_components(features, _BEFORE).points
+    count = len(reduced)
+    perplexity = max(1.0, min(30.0, (count - 1) / 3))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of one thread, which a fixed order of sums needs
-        points = _tsne(reduced) if method == "tsne" else _umap(reduced)
-    name = {"tsne": "t-SNE", "umap": "UMAP"}[method]
-    return Projection(_two_columns(points), (f"{name} 1", f"{name} 2"))
-
-
-def _tsne(features: NDArray[Any]) -> NDArray[Any]:
-    perplexity = max(1.0, min(30.0, (len(features) - 1) / 3))
-    if (library := _installed("openTSNE")) is not None:
-        return np.asarray(library.TSNE(perplexity=perplexity, random_state=0, n_jobs=1).fit(features))
-    if (library := _installed("sklearn.manifold")) is not None:
-        return np.asarray(library.TSNE(perplexity=perplexity, random_state=0, init="pca").fit_transform(features))
-    raise UsageError(
-        'method="tsne" needs openTSNE or scikit-learn: `pip install openTSNE`. method="pca" needs neither.'
-    )
-
-
-def _umap(features: NDArray[Any]) -> NDArray[Any]:
-    if (library := _installed("umap")) is not None and hasattr(library, "UMAP"):
-        near = max(2, min(15, len(features) - 1))
-        start = "spectral" if len(features) > 10 else "random"
-        return np.asarray(library.UMAP(n_neighbors=near, random_state=0, init=start).fit_transform(features))
-    raise UsageError('method="umap" needs umap-learn: `pip install umap-learn`. method="pca" needs nothing.')
+        if method == "umap":
+            library = _installed("umap")
+            if not hasattr(library, "UMAP"):
+                raise UsageError(
+                    'method="umap" needs umap-learn: `pip install umap-learn`. method="pca" needs nothing.'
+                )
+            near, start = max(2, min(15, count - 1)), "spectral" if count > 10 else "random"
+            points = library.UMAP(n_neighbors=near, random_state=0, init=start).fit_transform(reduced)
+        elif (library := _installed("openTSNE")) is not None:
+            points = library.TSNE(perplexity=perplexity, random_state=0, n_jobs=1).fit(reduced)
+        elif (library := _installed("sklearn.manifold")) is not None:
+            points = library.TSNE(perplexity=perplexity, random_state=0, init="pca").fit_transform(reduced)
+        else:
+            raise UsageError(
+                'method="tsne" needs openTSNE or scikit-learn: `pip install openTSNE`. method="pca" needs neither.'
+            )
+    name = METHODS[method]
+    return Projection(_two_columns(np.asarray(points)), (f"{name} 1", f"{name} 2"))
 
 
 def _installed(name: str) -> Any:
@@ -321,20 +301,17 @@ def principal_components(features: Matrix, count: int) -> Components:
     """Always the same for the same features: the largest loading of each component is positive."""
     centred = features.astype(np.float64) - features.mean(axis=0, dtype=np.float64)
     count = min(count, *centred.shape)
-    exact = min(centred.shape) < _LARGE
-    u, lengths, v = np.linalg.svd(centred, full_matrices=False) if exact else _randomised(centred, count)
+    if min(centred.shape) < _LARGE:
+        u, lengths, v = np.linalg.svd(centred, full_matrices=False)
+    else:  # Halko, Martinsson and Tropp (2011); the random numbers are its own
+        width = min(count + _SPARE, *centred.shape)
+        basis = centred @ np.random.default_rng(0).standard_normal((centred.shape[1], width))
+        for _ in range(_ROUNDS):
+            basis = centred @ (centred.T @ np.linalg.qr(basis)[0])
+        basis = np.linalg.qr(basis)[0]
+        u, lengths, v = np.linalg.svd(basis.T @ centred, full_matrices=False)
+        u = basis @ u
     signs = np.sign(v[np.arange(len(v)), np.abs(v).argmax(axis=1)])
     total = max(float((centred**2).sum()), np.finfo(np.float64).tiny)
     points = u * lengths * np.where(signs == 0, 1, signs)
     return Components(points[:, :count], lengths[:count] ** 2 / total)
-
-
-def _randomised(centred: Matrix, count: int) -> tuple[Matrix, Matrix, Matrix]:
-    """Halko, Martinsson and Tropp (2011); the random numbers are its own."""
-    width = min(count + _SPARE, *centred.shape)
-    basis = centred @ np.random.default_rng(0).standard_normal((centred.shape[1], width))
-    for _ in range(_ROUNDS):
-        basis = centred @ (centred.T @ np.linalg.qr(basis)[0])
-    basis = np.linalg.qr(basis)[0]
-    u, lengths, v = np.linalg.svd(basis.T @ centred, full_matrices=False)
-    return basis @ u, lengths, v

@@ -12,15 +12,13 @@ from typing import Any
 import numpy as np
 import torch
 from matplotlib import colormaps
-from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from numpy.typing import NDArray
 from torch import nn
 
-from torch_debugger.model.nested_tensors import copied, exchanged, first_tensor, tensors_in
-from torch_debugger.model.reruns import keep_held_states
-from torch_debugger.pictures.dataloader_batches import Batch, batches
+from torch_debugger.model.nested_tensors import copied, exchanged, tensors_in
+from torch_debugger.pictures.dataloader_batches import Batch, batches, loader_untouched
 from torch_debugger.pictures.figures import CYCLE, INK, SECOND, new_figure, plain_axes, put_below, tiles, to_unit
 from torch_debugger.pictures.image_grids import even_columns
 from torch_debugger.pictures.layer_units import (
@@ -48,7 +46,7 @@ def top_examples(
     channel: int | None = None,
     logit: int | None = None,
     count: int = 9,
-    words: Sequence[str] | Callable[[int], str] | None = None,
+    words: Words = None,
 ) -> Picture:
     """The examples of your data that a unit answers to most strongly, and where in them it looks.
 
@@ -63,21 +61,23 @@ def top_examples(
     decode. The arrays that come back: `examples`, `strengths`, `numbers` (in the loader's order), `places` (in
     the layer's map) and `weights`, how much each place of an example counts.
     """
-    goal = _one_goal(unit, channel, logit)
+    goals = asked_goals(unit, channel, None, logit)
+    if len(goals) > 1:
+        raise UsageError(f"examples are shown for one unit at a time, but {len(goals)} came.")
+    if goals[0].kind == "layer":
+        raise UsageError("say which unit: top_examples(model, loader, layer, 17), or channel=17, or logit=3.")
     if count < 1:
         raise UsageError(f"count is how many examples to show, but it is {count}.")
-    put_back = keep_held_states([loader])
-    try:
-        with for_gradients(model) as inner:
-            with torch.no_grad():
-                ranking = ranked(inner, loader, layer, goal, count)
-            assert ranking.reached is not None
-            path, goal, found = ranking.reached.cut.path, ranking.goal, ranking.strongest
-            weights = [looks_at(inner, ranking.reached, goal, each).cpu() for each in found]
-            series = takes_series(inner, shown_tensor(found[0].inputs))
-    finally:
-        for restore in put_back:
-            restore()
+    with loader_untouched(loader), for_gradients(model) as inner:
+        with torch.no_grad():
+            ranking = Ranking(inner, layer, goals[0], count)
+            for batch in batches(inner, loader):
+                ranking.see(batch)
+        if ranking.reached is None:
+            raise UsageError("there was no batch: the loader is empty, or it was an iterator that is used up.")
+        path, goal, found = ranking.reached.cut.path, ranking.goal, ranking.strongest
+        weights = [looks_at(inner, ranking.reached, goal, each).cpu() for each in found]
+        series = takes_series(inner, shown_tensor(found[0].inputs))
     shown = Shown(path, goal, found, weights, series, words, ranking.read)
     arrays = {
         "strengths": np.array([each.strength for each in found]),
@@ -86,15 +86,6 @@ def top_examples(
         **shown.arrays(),
     }
     return Picture(shown.title(), arrays, lambda: draw_examples(shown))
-
-
-def _one_goal(unit: Which | None, channel: int | None, logit: int | None) -> Goal:
-    goals = asked_goals(unit, channel, None, logit)
-    if len(goals) > 1:
-        raise UsageError(f"examples are shown for one unit at a time, but {len(goals)} came.")
-    if goals[0].kind == "layer":
-        raise UsageError("say which unit: top_examples(model, loader, layer, 17), or channel=17, or logit=3.")
-    return goals[0]
 
 
 # The strongest examples of a loader: it is read once, in order, and only these are kept.
@@ -120,53 +111,32 @@ class Ranking:
         self.read = 0
 
     def see(self, batch: Batch) -> None:
-        inputs = _on_device_of(self._model, batch.inputs)
+        inputs = batch.inputs
         if self.reached is None:
             reached = reach(self._model, self._layer, _row(inputs, 0, batch.examples), copied(inputs))
             (self.goal,) = checked_goals([self.goal], reached.cut.path, reached.output, reached.layout)
             self.reached = reached
-        maps = self._maps(self.reached.cut(copied(inputs)), batch)
+        layout, index = self.reached.layout, self.goal.index
+        output = self.reached.cut(copied(inputs))
+        if len(index) > 1:  # a unit with a place has one value
+            maps = torch.stack([one[index] for one in layout.by_example(output, batch.examples)]).float().cpu()
+        else:  # [N, positions ...]
+            maps = layout.by_channel(output, batch.examples)[:, index[0]].float().cpu()
+            if batch.attended is not None and batch.attended.shape == maps.shape:
+                maps = maps.masked_fill(batch.attended.cpu() == 0, float("-inf"))
         strengths = maps.reshape(batch.examples, -1).amax(1)
         for row in strengths.argsort(descending=True, stable=True)[: self._count].tolist():
-            self._offer(row, float(strengths[row]), maps[row], inputs, batch)
+            strength, map_ = float(strengths[row]), maps[row]
+            if len(self.strongest) == self._count and strength <= self.strongest[-1].strength:
+                continue
+            place = torch.unravel_index(map_.argmax(), map_.shape) if map_.dim() else ()
+            label = None if batch.labels is None else batch.labels[row]
+            one = _row(inputs, row, batch.examples)
+            where = tuple(int(each) for each in place)
+            self.strongest.append(RankedExample(self.read + row, strength, where, map_.clone(), one, label))
+            self.strongest.sort(key=lambda each: (-each.strength, each.number))
+            del self.strongest[self._count :]
         self.read += batch.examples
-
-    def _maps(self, output: torch.Tensor, batch: Batch) -> torch.Tensor:
-        """[N, positions ...]; a unit with a place has one value, and padding none that counts."""
-        assert self.reached is not None
-        layout, index = self.reached.layout, self.goal.index
-        if len(index) > 1:
-            return torch.stack([one[index] for one in layout.by_example(output, batch.examples)]).float().cpu()
-        maps = layout.by_channel(output, batch.examples)[:, index[0]].float().cpu()
-        if batch.attended is not None and batch.attended.shape == maps.shape:
-            maps = maps.masked_fill(batch.attended.cpu() == 0, float("-inf"))
-        return maps
-
-    def _offer(self, row: int, strength: float, map_: torch.Tensor, inputs: Any, batch: Batch) -> None:
-        if len(self.strongest) == self._count and strength <= self.strongest[-1].strength:
-            return
-        place = torch.unravel_index(map_.argmax(), map_.shape) if map_.dim() else ()
-        label = None if batch.labels is None else batch.labels[row]
-        one = _row(inputs, row, batch.examples)
-        where = tuple(int(each) for each in place)
-        self.strongest.append(RankedExample(self.read + row, strength, where, map_.clone(), one, label))
-        self.strongest.sort(key=lambda each: (-each.strength, each.number))
-        del self.strongest[self._count :]
-
-
-def ranked(model: nn.Module, loader: Any, layer: Layer, goal: Goal, count: int) -> Ranking:
-    ranking = Ranking(model, layer, goal, count)
-    for batch in _some(batches(model, loader)):
-        ranking.see(batch)
-    return ranking
-
-
-def _some(found: Iterator[Batch]) -> Iterator[Batch]:
-    first = next(found, None)
-    if first is None:
-        raise UsageError("there was no batch: the loader is empty, or it was an iterator that is used up.")
-    yield first
-    yield from found
 
 
 def _row(inputs: Any, row: int, examples: int) -> Any:
@@ -177,12 +147,6 @@ def _row(inputs: Any, row: int, examples: int) -> Any:
         return own.detach().clone()
 
     return exchanged(inputs, change)
-
-
-def _on_device_of(model: nn.Module, inputs: Any) -> Any:
-    """As the loop of a training moves what its loader gives."""
-    weight = next(model.parameters(), first_tensor(inputs))
-    return inputs if weight is None else exchanged(inputs, lambda tensor: tensor.to(weight.device))
 
 
 # Where in an example a unit looks: how much each place of the input moves it, by the gradient.
@@ -198,38 +162,34 @@ def looks_at(model: nn.Module, reached: ReachedLayer, goal: Goal, example: Ranke
     """[H, W], [T] or [F]: the weight of each place. Where a layer has one position for each token, it is what
     the unit gave there."""
     given = shown_tensor(example.inputs)
-    if not given.is_floating_point():
-        return _of_tokens(model, reached, goal, example, given)
-    leaf = given.detach().clone().requires_grad_()
-    inputs = exchanged(example.inputs, lambda each: leaf.clone() if each is given else each.clone())
-    slope = _slope(reached, goal, example, inputs, leaf)[0].abs()
-    if slope.dim() < 2:
-        return slope
-    return slope.sum(-1 if takes_series(model, given) else 0)
-
-
-def _of_tokens(
-    model: nn.Module, reached: ReachedLayer, goal: Goal, example: RankedExample, tokens: torch.Tensor
-) -> torch.Tensor:
-    if example.map.shape == tokens.shape[1:]:
+    if given.is_floating_point():
+        leaf = given.detach().clone().requires_grad_()
+        inputs = exchanged(example.inputs, lambda each: leaf.clone() if each is given else each.clone())
+        slope = _slope(reached, goal, example, inputs, [leaf])[0].abs()
+        return slope if slope.dim() < 2 else slope.sum(-1 if takes_series(model, given) else 0)
+    if example.map.shape == given.shape[1:]:
         return example.map
-    with _embedded(model, tokens) as leaves:
+    with _embedded(model, given) as leaves:
         slope = _slope(reached, goal, example, exchanged(example.inputs, torch.Tensor.clone), leaves)
-    return slope[0].abs().flatten(tokens.dim() - 1).sum(-1) if slope.dim() > 1 else torch.zeros(tokens.shape[1:])
+    return slope[0].abs().flatten(given.dim() - 1).sum(-1) if slope.dim() > 1 else torch.zeros(given.shape[1:])
 
 
-def _slope(reached: ReachedLayer, goal: Goal, example: RankedExample, inputs: Any, leaf: Any) -> torch.Tensor:
+def _slope(
+    reached: ReachedLayer, goal: Goal, example: RankedExample, inputs: Any, leaves: list[torch.Tensor]
+) -> torch.Tensor:
     """Of the unit at its strongest place, with respect to the input; nothing where no gradient leads there."""
+
     with torch.enable_grad():
         output = reached.cut(inputs)
         own = reached.layout.by_example(output, 1)[0]
         by_channel = reached.layout.by_channel(output, 1)[0]
         value = own[goal.index] if len(goal.index) > 1 else by_channel[goal.index[0]][example.place]
-    leaf = leaf[0] if isinstance(leaf, list) and leaf else leaf
-    if isinstance(leaf, list) or not value.requires_grad:
-        return torch.zeros(1) if isinstance(leaf, list) else torch.zeros_like(leaf)
-    (slope,) = torch.autograd.grad(value.float(), leaf, allow_unused=True)
-    return torch.zeros_like(leaf) if slope is None else slope.float().detach()
+    if not leaves:
+        return torch.zeros(1)
+    slope = None
+    if value.requires_grad:
+        (slope,) = torch.autograd.grad(value.float(), leaves[0], allow_unused=True)
+    return torch.zeros_like(leaves[0]) if slope is None else slope.float().detach()
 
 
 @contextlib.contextmanager
@@ -304,8 +264,7 @@ class Shown:
 def draw_examples(shown: Shown) -> Figure:
     first = shown.tensors()[0]
     if not first.is_floating_point() and first.dim() == 1:
-        labels = [shown.label(place) for place in range(len(shown.found))]
-        return marked_text(shown.title(), labels, shown.tensors(), shown.weights, shown.words)
+        return marked_text(shown)
     return _images(shown) if first.dim() == 3 else _curves(shown)
 
 
@@ -313,14 +272,8 @@ def _images(shown: Shown) -> Figure:
     images = [to_unit(each.float().numpy()) for each in shown.tensors()]
     painted = [image.transpose(1, 2, 0) if len(image) == 3 else image.mean(0) for image in images]
     labels = [shown.label(place).replace(": ", "\n") for place in range(len(painted))]
-    figure = tiles(
-        painted,
-        "\n".join(textwrap.wrap(shown.title(), 46)),
-        labels,
-        columns=even_columns(len(painted)),
-        tile_in=1.45,
-        cmap="gray",
-    )
+    title = "\n".join(textwrap.wrap(shown.title(), 46))
+    figure = tiles(painted, title, labels, columns=even_columns(len(painted)), tile_in=1.45, cmap="gray")
     for axes, weights in zip(figure.axes, shown.weights, strict=True):
         (top, bottom), (left, right) = box(weights)
         corner, size = (left - 0.5, top - 0.5), (right - left + 1, bottom - top + 1)
@@ -333,25 +286,20 @@ def _images(shown: Shown) -> Figure:
 def _curves(shown: Shown) -> Figure:
     columns = 1 if len(shown.found) < 2 else 2 if len(shown.found) < 6 else 3
     rows = math.ceil(len(shown.found) / columns)
-    figure = new_figure(
-        max(4.5, 2.8 * columns), 1.4 * rows + 0.8, "\n".join(textwrap.wrap(shown.title(), 30 * columns))
-    )
+    title = "\n".join(textwrap.wrap(shown.title(), 30 * columns))
+    figure = new_figure(max(4.5, 2.8 * columns), 1.4 * rows + 0.8, title)
     for place, example in enumerate(shown.tensors()):
         axes = plain_axes(figure.add_subplot(rows, columns, place + 1))
-        _draw_series(axes, example.float().T if shown.series else example.float(), shown.weights[place])
+        ((first, last),) = box(shown.weights[place])
+        axes.axvspan(first - 0.5, last + 0.5, color=SECOND, alpha=0.18, linewidth=0)
+        channels = example.float().T if shown.series else example.float()
+        for number, channel in enumerate(channels if channels.dim() > 1 else channels[None]):
+            axes.plot(np.arange(len(channel)), channel.numpy(), color=CYCLE[number % len(CYCLE)], linewidth=1.0)
         axes.set_title(shown.label(place), fontsize=8, color=INK, loc="left").set_parse_math(False)
     named = "time" if shown.tensors()[0].dim() > 1 else "feature"
     put_below(figure, [f"Across: {named}. The tint holds nine tenths of what moves the unit, by the gradient."])
     figure.supylabel("value", fontsize=8, color=INK)
     return figure
-
-
-def _draw_series(axes: Axes, channels: torch.Tensor, weights: torch.Tensor) -> None:
-    """The stretch that moves the unit is tinted."""
-    ((first, last),) = box(weights)
-    axes.axvspan(first - 0.5, last + 0.5, color=SECOND, alpha=0.18, linewidth=0)
-    for number, channel in enumerate(channels if channels.dim() > 1 else channels[None]):
-        axes.plot(np.arange(len(channel)), channel.numpy(), color=CYCLE[number % len(CYCLE)], linewidth=1.0)
 
 
 # Lines of tokens, each on a ground as strong as its weight, the strongest framed.
@@ -360,16 +308,11 @@ _TITLE_LETTERS = 64
 _LETTER_IN, _LINE_IN = 0.085, 0.44
 
 
-def marked_text(
-    title: str,
-    labels: Sequence[str],
-    lines: Sequence[torch.Tensor],
-    weights: Sequence[torch.Tensor],
-    words: Sequence[str] | Callable[[int], str] | None,
-) -> Figure:
+def marked_text(shown: Shown) -> Figure:
     """As much of each line as fits around its strongest token."""
+    lines, weights = shown.tensors(), shown.weights
     width = _AROUND * _LETTER_IN + 0.4
-    title_lines = textwrap.wrap(title, _TITLE_LETTERS)
+    title_lines = textwrap.wrap(shown.title(), _TITLE_LETTERS)
     above = 0.24 + 0.18 * len(title_lines)
     height = len(lines) * _LINE_IN + above + 0.33
     figure = new_figure(width, height)
@@ -379,11 +322,11 @@ def marked_text(
     axes.set_axis_off()
     axes.text(0.1, 0.1, "\n".join(title_lines), fontsize=10, color=INK, va="top", parse_math=False)
     highest = max(float(each.max()) for each in weights)
-    for row, (label, tokens, weight) in enumerate(zip(labels, lines, weights, strict=True)):
+    for row, (tokens, weight) in enumerate(zip(lines, weights, strict=True)):
         top = above + row * _LINE_IN
-        axes.text(0.1, top, label, fontsize=7, color=INK, va="top", parse_math=False)
+        axes.text(0.1, top, shown.label(row), fontsize=7, color=INK, va="top", parse_math=False)
         left = 0.1
-        for place, word in _around(tokens, int(weight.argmax()), words):
+        for place, word in _around(tokens, int(weight.argmax()), shown.words):
             wide = len(word) * _LETTER_IN
             share = max(0.0, float(weight[place])) / (highest or 1.0)
             framed = SECOND if place == int(weight.argmax()) else "none"
@@ -391,26 +334,22 @@ def marked_text(
             axes.add_patch(Rectangle((left, top + 0.15), wide, 0.2, facecolor=ground, edgecolor=framed, linewidth=1.3))
             axes.text(left, top + 0.25, word, family="monospace", size=8.6, color=INK, va="center", parse_math=False)
             left += wide
-    told = "Blue: how strongly the unit answers to a token, or is moved by it; the strongest is framed."
-    axes.text(0.1, height - 0.25, told, fontsize=7, color=INK, va="top")
+    said = "Blue: how strongly the unit answers to a token, or is moved by it; the strongest is framed."
+    axes.text(0.1, height - 0.25, said, fontsize=7, color=INK, va="top")
     return figure
 
 
-def _around(
-    tokens: torch.Tensor, strongest: int, words: Sequence[str] | Callable[[int], str] | None
-) -> list[tuple[int, str]]:
-    written = [_written(int(token), words) for token in tokens.tolist()]
+def _around(tokens: torch.Tensor, strongest: int, words: Words) -> list[tuple[int, str]]:
+    written = []
+    for token in tokens.tolist():  # a number where nothing names it; spaces keep their width, other breaks are seen
+        word = f"{token} "
+        if words is not None:
+            word = str(words(token) if callable(words) else words[token])
+            word = word.replace("\n", "\\n").replace("\t", "\\t") or " "
+        written.append(word)
     first, last = strongest, strongest + 1
     while sum(map(len, written[first:last])) < _AROUND and (first > 0 or last < len(written)):
         first, last = max(0, first - 1), min(len(written), last + 1)
     while last - first > 1 and sum(map(len, written[first:last])) > _AROUND:
         first, last = (first + 1, last) if strongest - first > last - 1 - strongest else (first, last - 1)
     return [(place, written[place]) for place in range(first, last)]
-
-
-def _written(token: int, words: Sequence[str] | Callable[[int], str] | None) -> str:
-    """A number where nothing names it; spaces keep their width, other breaks are seen."""
-    if words is None:
-        return f"{token} "
-    word = str(words(token) if callable(words) else words[token])
-    return word.replace("\n", "\\n").replace("\t", "\\t") or " "
