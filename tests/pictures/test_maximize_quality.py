@@ -11,7 +11,7 @@ from gallery_models.shapes import BARS, COLOURS, NAMES, ShapeNet, drawn, trained
 
 from torch_debugger import pictures
 from torch_debugger.pictures import Picture
-from torch_debugger.pictures.model_runs import layer_outputs
+from torch_debugger.pictures.model_runs import record_layers
 
 IMAGES, LABELS = drawn(256, seed=2)
 
@@ -87,6 +87,7 @@ def test_a_class_of_a_colour_has_the_colour(classes: Picture, noise: Picture) ->
 def test_no_training_image_excites_a_channel_nearly_as_much(network: ShapeNet) -> None:
     channels = range(12)
     climbed = pictures.maximize(network, "conv3", channels=channels, like=IMAGES, steps=100)
-    seen = layer_outputs(network, drawn(64 * 24, seed=1)[0], ["conv3"])["conv3"].amax((0, 2, 3))
+    images = drawn(64 * 24, seed=1)[0]
+    seen = record_layers(network, images, "conv3", lambda module, output: output.amax((0, 2, 3)))["conv3"]
     factors = torch.tensor(climbed.arrays["activations"]) / seen[list(channels)]
     assert factors.min() > 1.2 and factors.mean() > 1.7, factors

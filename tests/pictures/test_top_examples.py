@@ -23,7 +23,7 @@ from tests.pictures.models import (
 )
 from tests.untouched_models import model_untouched
 from torch_debugger import pictures
-from torch_debugger.pictures.model_runs import layer_outputs
+from torch_debugger.pictures.model_runs import record_layers
 from torch_debugger.system.errors import UsageError
 
 WORDS = [*"abcdefghij", *(f"word{number} " for number in range(10))]
@@ -52,7 +52,9 @@ def loader(batch_size: int = 5) -> DataLoader[tuple[torch.Tensor, ...]]:
 def test_they_are_those_that_a_sort_of_everything_gives() -> None:
     model, given = seeded(Convolutional), images(40)
     found = pictures.top_examples(model, DataLoader(TensorDataset(given), batch_size=7), "conv2", 4, count=6)
-    by_hand = layer_outputs(model, given, ["conv2"])["conv2"][:, 4].flatten(1).amax(1)
+    by_hand = (
+        record_layers(model, given, "conv2", lambda module, output: output.clone())["conv2"][:, 4].flatten(1).amax(1)
+    )
     order = by_hand.argsort(descending=True)[:6]
     assert found.arrays["numbers"].tolist() == order.tolist()
     assert np.allclose(found.arrays["strengths"], by_hand[order], rtol=1e-5)
@@ -97,7 +99,7 @@ def test_the_token_of_a_text_is_marked(layer: str) -> None:
     model, given = seeded(Language), tokens(12)
     with model_untouched(model, given):
         found = pictures.top_examples(model, [(given, given)], layer, 3, count=2, words=WORDS)
-    output = layer_outputs(model, given, [layer])[layer][..., 3]
+    output = record_layers(model, given, layer, lambda module, output: output.clone())[layer][..., 3]
     best = int(output.amax(1).argmax())
     assert found.arrays["numbers"][0] == best
     assert found.arrays["places"][0].tolist() == [int(output[best].argmax())]

@@ -151,15 +151,14 @@ def asked_goals(
     if not asked:
         return [Goal("layer")]
     ((name, value),) = asked.items()
-    goals = _units(value) if name == "unit" else [_goal(name.removesuffix("s"), each) for each in _listed(value)]
+    if name == "unit":
+        several = list(value) if np.ndim(value) > 1 else [value]
+        goals = [_goal("unit" if np.ndim(one) else "channel", one) for one in several]
+    else:
+        goals = [_goal(name.removesuffix("s"), each) for each in _listed(value)]
     if not goals:
         raise UsageError(f"there is no {name.removesuffix('s')} to look for: say which ones, such as range(8).")
     return goals
-
-
-def _units(value: Any) -> list[Goal]:
-    each = list(value) if np.ndim(value) > 1 else [value]
-    return [_goal("unit" if np.ndim(one) else "channel", one) for one in each]
 
 
 def _goal(kind: str, index: Any) -> Goal:
@@ -174,27 +173,23 @@ def checked_goals(goals: Sequence[Goal], path: str, output: torch.Tensor, layout
     """The same, counted from the front, if each is in range for this output of one example, [1, ...]."""
     sizes = tuple(layout.by_example(output, 1)[0].shape)
     channels = layout.by_channel(output, 1).shape[1]
-    return [_checked(goal, path, sizes, channels) for goal in goals]
-
-
-def _checked(goal: Goal, path: str, sizes: tuple[int, ...], channels: int) -> Goal:
-    within = sizes if len(goal.index) > 1 else (channels,)
-    if len(goal.index) > 1 and len(goal.index) != len(sizes):
-        raise UsageError(
-            f"layer `{path}` gives {list(sizes)} for one example, so a unit has {len(sizes)} numbers, "
-            f"but {goal.index} has {len(goal.index)}. One number is a channel as a whole, as channel=3 is."
-        )
-    if any(not -size <= index < size for index, size in zip(goal.index, within, strict=False)):
-        raise UsageError(_out_of_range(goal, path, within))
-    return Goal(goal.kind, tuple(index % size for index, size in zip(goal.index, within, strict=False)))
-
-
-def _out_of_range(goal: Goal, path: str, sizes: tuple[int, ...]) -> str:
-    where = f"layer `{path}`" if path else "the model's output"
-    if len(sizes) > 1:
-        return f"{where} gives {list(sizes)} for one example: there is no {goal}."
-    kind = "logits" if goal.kind == "logit" else "channels"
-    return f"{where} has {sizes[0]} {kind}, 0 to {sizes[0] - 1}: there is no {goal}."
+    found = []
+    for goal in goals:
+        within = sizes if len(goal.index) > 1 else (channels,)
+        if len(goal.index) > 1 and len(goal.index) != len(sizes):
+            raise UsageError(
+                f"layer `{path}` gives {list(sizes)} for one example, so a unit has {len(sizes)} numbers, "
+                f"but {goal.index} has {len(goal.index)}. One number is a channel as a whole, as channel=3 is."
+            )
+        if any(not -size <= index < size for index, size in zip(goal.index, within, strict=False)):
+            where = f"layer `{path}`" if path else "the model's output"
+            if len(within) > 1:
+                raise UsageError(f"{where} gives {list(within)} for one example: there is no {goal}.")
+            kind = "logits" if goal.kind == "logit" else "channels"
+            raise UsageError(f"{where} has {channels} {kind}, 0 to {channels - 1}: there is no {goal}.")
+        index = tuple(index % size for index, size in zip(goal.index, within, strict=False))
+        found.append(Goal(goal.kind, index))
+    return found
 
 
 # Whether and how a layer is reached: how often it is called, and how its output lies in memory.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -13,7 +13,7 @@ from torch.nn.modules.conv import _ConvNd
 from torch.nn.utils.rnn import PackedSequence, pad_packed_sequence
 
 from torch_debugger.model.hooks import has_forward, listening, without_global_hooks
-from torch_debugger.model.layers import Layers, chosen_layers, clean_path, inner_model, one_layer
+from torch_debugger.model.layers import Layers, chosen_layers, clean_path, inner_model
 from torch_debugger.model.nested_tensors import copied, exchanged, first_tensor, tensors_in
 from torch_debugger.model.reruns import as_if_never, evaluating
 from torch_debugger.system.errors import UsageError
@@ -49,25 +49,6 @@ def pass_to(model: nn.Module, inputs: Inputs) -> Any:
     return model(*inputs) if isinstance(inputs, (tuple, list)) else model(inputs)
 
 
-def layer_outputs(model: nn.Module, inputs: Inputs, layers: Sequence[Layer]) -> dict[str, torch.Tensor]:
-    """What each layer gave, by its path; a layer that is called several times gives its last."""
-    seen: dict[str, torch.Tensor] = {}
-
-    def keep(path: str, module: nn.Module, given: Any, output: Any) -> None:
-        tensor = first_tensor(output)
-        if tensor is not None:
-            seen[path.partition("#")[0]] = tensor.detach().clone()
-
-    with for_a_picture(model) as inner:
-        chosen = dict(one_layer(inner, layer) for layer in layers)
-        with listening(chosen, keep):
-            call(inner, inputs)
-    for path in chosen:
-        if path not in seen:
-            raise UsageError(f"layer `{path}` was not called, or gave no tensor, for this input.")
-    return {path: seen[path] for path in chosen}
-
-
 # What a model is given for a picture: where it lies, how many samples it has, and a single one as a batch.
 def as_batch(model: nn.Module, inputs: Inputs) -> Inputs:
     """Refuses what lies on another device than the model. A single image [channels, height, width] for a model
@@ -75,14 +56,6 @@ def as_batch(model: nn.Module, inputs: Inputs) -> Inputs:
     refuse_another_device(model, tensors_in(dict(inputs) if hasattr(inputs, "keys") else inputs))
     if isinstance(inputs, torch.Tensor) and _is_single(model, inputs):
         return inputs.unsqueeze(0)
-    return inputs
-
-
-def refuse_empty(inputs: Inputs) -> Inputs:
-    """Of no samples nothing can be seen."""
-    first = first_tensor(dict(inputs) if hasattr(inputs, "keys") else inputs)
-    if first is not None and not first.numel():
-        raise UsageError(f"expected a sample to look at, but the input is empty: {list(first.shape)}.")
     return inputs
 
 
@@ -185,19 +158,19 @@ def record_layers(
         if tensor is not None and tensor.numel():
             heard[path.partition("#")[0] if last_only else path] = keep(module, tensor.detach())
 
+    tensor = first_tensor(dict(inputs) if hasattr(inputs, "keys") else inputs)
     with for_a_picture(model) as inner:
         chosen = several_layers(inner, layers)
+        if tensor is not None and not tensor.numel():
+            raise UsageError(f"expected a sample to look at, but the input is empty: {list(tensor.shape)}.")
         with listening(chosen, listen):
-            call(inner, as_batch(inner, refuse_empty(inputs)))
+            call(inner, as_batch(inner, inputs))
+    # Of a pattern or a class some may stay silent; what was named must speak.
+    named = [layers] if isinstance(layers, (str, type, nn.Module)) else list(layers or ())
     for path in chosen:
-        if path not in heard and (not heard or path in _given_by_path(layers)):
+        if path not in heard and (not heard or path in named):
             raise UsageError(f"layer `{path}` was not called, or gave no tensor, for this input.")
     return heard
-
-
-def _given_by_path(layers: SeveralLayers | None) -> list[Any]:
-    """Of a pattern or a class some may stay silent; what was named must speak."""
-    return [layers] if isinstance(layers, str) else [] if isinstance(layers, (type, nn.Module)) else list(layers or ())
 
 
 def several_layers(model: nn.Module, layers: SeveralLayers | None) -> dict[str, nn.Module]:
@@ -215,10 +188,9 @@ def several_layers(model: nn.Module, layers: SeveralLayers | None) -> dict[str, 
 
 def main_tensor(output: Any, module: nn.Module) -> torch.Tensor | None:
     """The first tensor; of a packed sequence the padded one, samples first."""
-    first = output[0] if isinstance(output, tuple) and output else output
-    if isinstance(output, PackedSequence) or isinstance(first, PackedSequence):
-        packed = output if isinstance(output, PackedSequence) else first
-        return pad_packed_sequence(packed, batch_first=True)[0]
+    for packed in (output, output[0] if isinstance(output, tuple) and output else None):
+        if isinstance(packed, PackedSequence):
+            return pad_packed_sequence(packed, batch_first=True)[0]
     tensor = first_tensor(output)
     if tensor is not None and tensor.dim() == 3 and not samples_first(module):
         return tensor.transpose(0, 1)
