@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import html
 import math
 from collections.abc import Callable, Iterable
@@ -70,9 +71,7 @@ class Gradients:
         self.parameters = parameters
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "loss": self.loss, "outputs": self.outputs.to_dict(), "parameters": self.parameters.to_dict()
-        }  # fmt: skip
+        return {"loss": self.loss, "outputs": self.outputs.to_dict(), "parameters": self.parameters.to_dict()}
 
     def __str__(self) -> str:
         return (
@@ -105,17 +104,23 @@ def gradients(
     """
     inner = inner_model(model)
     chosen = chosen_layers(inner, layers)
-    follower = _Follower(keeper(keep))
+    keep_one = keeper(keep)
+    follower = _Follower(keep_one)
     with torch.inference_mode(False), as_if_never(inner), torch.enable_grad():
         with listening(chosen, follower.follow) as ran:
             value = _loss_of(inner(*copied(inputs), **copied(keywords)), loss)
         follower.forward_ended()
         trained = {name: each for name, each in inner.named_parameters() if each.requires_grad}
-        found = torch.autograd.grad(value, list(trained.values()), allow_unused=True) if trained else ()
-        of_parameters = dict(zip(map(clean_path, trained), found, strict=True))
+        gradients = torch.autograd.grad(value, list(trained.values()), allow_unused=True) if trained else ()
+    found = dict(zip(map(clean_path, trained), gradients, strict=True))
     outputs = follower.readings(not_called(chosen, ran), chosen.absent)
     number = math.nan if value.is_meta else value.item()
-    return shown_where_bare(Gradients(number, outputs, _of_layers(of_parameters, inner, chosen, keep)))
+    owned = {id(each) for module in chosen.values() for each in module.parameters(recurse=False)}
+    names = [clean_path(name) for name, each in inner.named_parameters() if id(each) in owned]
+    seen = {name: keep_one(found[name]) for name in names if found.get(name) is not None}
+    missing = [name for name in names if name in found and name not in seen]
+    parameters = Readings(finished(seen), missing, "the loss does not depend on")
+    return shown_where_bare(Gradients(number, outputs, parameters))
 
 
 class _Follower:
@@ -128,19 +133,17 @@ class _Follower:
 
     def follow(self, call: str, module: nn.Module, given: Any, output: Any) -> None:
         for way, tensor in named_leaves(output):
-            self._seen[call + way] = None
+            where = call + way
+            self._seen[where] = None
             if tensor.grad_fn is not None:
-                self._listen(call + way, tensor.grad_fn, tensor.output_nr)
+                tensor.grad_fn.register_prehook(functools.partial(self._note, where, tensor.output_nr))
                 if tensor._is_view():
-                    self._views[call + way] = tensor, tensor.grad_fn
+                    self._views[where] = tensor, tensor.grad_fn
 
-    def _listen(self, where: str, node: Any, index: int) -> None:
-        def note(gradients: tuple[torch.Tensor | None, ...]) -> None:
-            gradient = gradients[index]
-            if gradient is not None:
-                self._seen[where] = self._keep(gradient.detach())
-
-        node.register_prehook(note)
+    def _note(self, where: str, index: int, gradients: tuple[torch.Tensor | None, ...]) -> None:
+        gradient = gradients[index]
+        if gradient is not None:
+            self._seen[where] = self._keep(gradient.detach())
 
     def forward_ended(self) -> None:
         """Writing into a view gives it another history; the node that made it is no part of the graph then."""
@@ -156,7 +159,12 @@ class _Follower:
 
 
 def _loss_of(output: Any, loss: Loss | None) -> torch.Tensor:
-    value = loss(output) if loss is not None else _own_loss(output)
+    value: Any
+    if loss is not None:
+        value = loss(output)
+    else:
+        own = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
+        value = next(tensors_in(own), None) if own is not None else output
     if not isinstance(value, torch.Tensor) or value.numel() != 1:
         got = list(value.shape) if isinstance(value, torch.Tensor) else type(value).__name__
         raise UsageError(
@@ -166,21 +174,6 @@ def _loss_of(output: Any, loss: Loss | None) -> torch.Tensor:
     if not value.requires_grad:
         raise UsageError("the loss depends on nothing that requires a gradient: there are none to look at.")
     return value
-
-
-def _own_loss(output: Any) -> Any:
-    held = output.get("loss") if isinstance(output, dict) else getattr(output, "loss", None)
-    return next(tensors_in(held), None) if held is not None else output
-
-
-def _of_layers(found: dict[str, Any], model: nn.Module, chosen: dict[str, nn.Module], keep: str) -> Readings:
-    """Of the parameters that the chosen layers own themselves."""
-    owned = {id(each) for module in chosen.values() for each in module.parameters(recurse=False)}
-    names = [clean_path(name) for name, each in model.named_parameters() if id(each) in owned]
-    keep_one = keeper(keep)
-    seen = {name: keep_one(found[name]) for name in names if found.get(name) is not None}
-    missing = [name for name in names if name in found and name not in seen]
-    return Readings(finished(seen), missing, "the loss does not depend on")
 
 
 # A function of the user's, called with what flows through chosen layers, forward or backward.
@@ -199,7 +192,7 @@ class Tap:
         self._held = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             stack.enter_context(uncompiled())
-            stack.callback(self._let_nodes_go)
+            stack.callback(self._remove_from_nodes)
             for path, module in chosen.items():
                 stack.callback(self._put_on(path, module, on).remove)
             self._held = stack.pop_all()
@@ -218,13 +211,14 @@ class Tap:
         return f"<Tap on {len(self.paths)} layers{absent}>"
 
     def _put_on(self, path: str, module: nn.Module, on: str) -> RemovableHandle:
+        # A checkpointed block that runs again in the backward was seen the first time.
         def before(module: nn.Module, arguments: Any, keywords: Any) -> None:
             if not in_backward():
-                self._look(path, module, _given(arguments, keywords))
+                self._look(path, module, (*arguments, keywords) if keywords else arguments)
 
         def after(module: nn.Module, arguments: Any, keywords: Any, output: Any) -> None:
-            if not in_backward():  # a checkpointed block that runs again was seen the first time
-                self._look(path, module, _given(arguments, keywords), output)
+            if not in_backward():
+                self._look(path, module, (*arguments, keywords) if keywords else arguments, output)
 
         def follow(module: nn.Module, arguments: Any, output: Any) -> None:
             for way, tensor in named_leaves(output):
@@ -254,7 +248,7 @@ class Tap:
             self._nodes = [handle for handle in self._nodes if handle.hooks_dict_ref() is not None]
             self._most_nodes = 2 * len(self._nodes) + 1024
 
-    def _let_nodes_go(self) -> None:
+    def _remove_from_nodes(self) -> None:
         for handle in self._nodes:
             handle.remove()
         self._nodes = []
@@ -280,10 +274,6 @@ def tap(model: nn.Module, layers: Layers, look: Callable[..., Any], *, on: str =
     if not callable(look):
         raise UsageError(f"tap() takes a function to call, but got {type(look).__name__}.")
     return Tap(chosen_layers(inner_model(model), layers), look, on)
-
-
-def _given(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[Any, ...]:
-    return (*arguments, keywords) if keywords else arguments
 
 
 # `describe(tensor)`: one line that says what a tensor is and what it holds.
@@ -323,15 +313,12 @@ def _of_one(value: Any) -> TensorStats:
     head = TensorStats(value.shape, str(value.dtype), "numpy")
     if value.dtype.kind not in "biufc":
         return dataclasses.replace(head, remarks=("no numbers",))
-    counted = take_stats(torch.tensor(_for_torch(value)))
-    return dataclasses.replace(counted, dtype=str(value.dtype), device="numpy")
-
-
-def _for_torch(array: Any) -> Any:
-    """In the byte order and the precision that torch has."""
-    if array.dtype.kind == "f" and array.dtype.itemsize > 8:
-        return array.astype(numpy.float64)
-    return numpy.ascontiguousarray(array, dtype=array.dtype.newbyteorder("=")).reshape(array.shape)
+    # In the byte order and the precision that torch has.
+    if value.dtype.kind == "f" and value.dtype.itemsize > 8:
+        numbers = value.astype(numpy.float64)
+    else:
+        numbers = numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("=")).reshape(value.shape)
+    return dataclasses.replace(take_stats(torch.tensor(numbers)), dtype=str(value.dtype), device="numpy")
 
 
 # What was seen at many places of a model: a dictionary that prints as a table.
@@ -371,22 +358,18 @@ class Readings(dict[str, Any]):
         lines = {self._shown(where): str(stats) for where, stats in self._stats().items()}
         width = max(map(len, lines), default=0)
         table = [f"{where:{width}}  {line}" for where, line in lines.items()]
-        return "\n".join([*table, *self._missing_line(), *self._absent_line()]) or "no tensors"
+        if self.missing:
+            named = ", ".join(f"`{self._shown(path)}`" for path in self.missing[:_NAMED])
+            more = f" and {len(self.missing) - _NAMED} more" if len(self.missing) > _NAMED else ""
+            table.append(f"{self._why}: {named}{more}")
+        if self.absent:
+            table.append(f"no layer of class {' or '.join(self.absent)} in this model")
+        return "\n".join(table) or "no tensors"
 
     __repr__ = __str__
 
     def _repr_html_(self) -> str:
         return f"<pre>{html.escape(str(self))}</pre>"
-
-    def _missing_line(self) -> list[str]:
-        if not self.missing:
-            return []
-        named = ", ".join(f"`{self._shown(path)}`" for path in self.missing[:_NAMED])
-        more = len(self.missing) - _NAMED
-        return [f"{self._why}: {named}{f' and {more} more' if more > 0 else ''}"]
-
-    def _absent_line(self) -> list[str]:
-        return [f"no layer of class {' or '.join(self.absent)} in this model"] if self.absent else []
 
     def _shown(self, where: str) -> str:
         return where if where and where[0] not in "[#" else f"{self._root}{where}"

@@ -93,17 +93,14 @@ def check_gradients(model: nn.Module, loss: torch.Tensor | None = None) -> Gradi
     inner = inner_model(model)
     found = losses_in(sys._getframe(1)) if loss is None else {"loss": loss}
     losses = Losses(found, {id(parameter) for parameter in inner.parameters()})
-    return shown_where_bare(GradientCheck(explain_rows(read_rows(inner), inner, losses)))
+    rows = read_rows(inner)
+    reasons = _Reasons(rows, inner, losses)
+    return shown_where_bare(GradientCheck([reasons.explained(row) for row in rows]))
 
 
 # Why a gradient is none, zero, tiny or not finite: only what the numbers beside it show.
 _SHUTTING = ("ReLU", "ReLU6", "Hardtanh", "Threshold", "Dropout")
 _CUT = "forward does not use it, or the way to it is cut (detach, no_grad, .data, .item)"
-
-
-def explain_rows(rows: Sequence[GradientRow], model: nn.Module, losses: Losses) -> list[GradientRow]:
-    reasons = _Reasons(rows, model, losses)
-    return [reasons.explained(row) for row in rows]
 
 
 class _Reasons:
@@ -130,32 +127,20 @@ class _Reasons:
             return f"`{reached}` depends on it: no backward since gradients were last cleared", False
         if all(other.gradient is None for other in self.rows):
             return "no backward yet: no parameter of the model has a gradient", False
-        cut = self._cut_behind()
-        if cut and row in self._leading():
-            return (
-                f"none before `{cut}` has one: the way is cut there (detach, no_grad), or they are unused",
-                False,
-            )
+        # The parameters that the model begins with have none, and all behind them have one.
+        leading = list(itertools.takewhile(lambda other: other.status == "none", self.rows))
+        rest = self.rows[len(leading) :]
+        if row in leading and all(other.status != "none" for other in rest):
+            cut = _owner(rest[0].name) or rest[0].name
+            return f"none before `{cut}` has one: the way is cut there (detach, no_grad), or they are unused", False
         named = self.losses.named or "the loss"
         return f"{named} {'do' if ' and ' in named else 'does'} not depend on it: {_CUT}", False
-
-    def _leading(self) -> list[GradientRow]:
-        """The parameters without gradient that the model begins with."""
-        first = next((index for index, row in enumerate(self.rows) if row.status != "none"), 0)
-        return self.rows[:first]
-
-    def _cut_behind(self) -> str:
-        """The first module with gradients, where all before have none and all after have one."""
-        leading = self._leading()
-        rest = self.rows[len(leading) :]
-        if not leading or any(row.status == "none" for row in rest):
-            return ""
-        return _owner(rest[0].name) or rest[0].name
 
     def _zero(self, row: GradientRow) -> tuple[str, bool]:
         if all(other.status in ("zero", "none") for other in self.rows):
             return "all are zero: cleared by zero_grad(set_to_none=False), or the loss is constant", False
-        if (expected := self._bias_without_effect(row)) is not None:
+        expected = self._bias_without_effect(row)
+        if expected:
             return expected, True
         bias = self._sibling(row, "bias")
         if bias is not None and bias is not row and bias.status == "fine":
@@ -163,7 +148,8 @@ class _Reasons:
         return f"nothing came back through this layer{self._behind(row)}", False
 
     def _tiny(self, row: GradientRow) -> tuple[str, bool]:
-        if (expected := self._bias_without_effect(row)) is not None:
+        expected = self._bias_without_effect(row)
+        if expected:
             return expected, True
         assert row.gradient is not None
         if is_below_normal(row.gradient):
@@ -174,11 +160,11 @@ class _Reasons:
         share = rms(row.gradient) / rms(largest.gradient) if largest.gradient else 0.0
         return f"vanishes on its way back: {share:.0e} of what `{largest.name}` gets", False
 
-    def _bias_without_effect(self, row: GradientRow) -> str | None:
+    def _bias_without_effect(self, row: GradientRow) -> str:
         weight = self._sibling(row, "weight")
         if row.name.endswith("bias") and weight is not None and weight.status == "fine":
             return f"as it should be: `{weight.name}` has one, a constant added here has no effect"
-        return None
+        return ""
 
     def _not_finite(self, row: GradientRow) -> tuple[str, bool]:
         assert row.gradient is not None
@@ -202,15 +188,12 @@ class _Reasons:
         last = next((_owner(other.name) for other in reversed(zeros) if other.name.endswith("bias")), "")
         if last and last != _owner(row.name):
             return f", nor through `{last}` further on"
-        name, kind = self._next_module(_owner(row.name))
+        paths = [*self.modules, ""]
+        following = paths[paths.index(_owner(row.name)) + 1]
+        kind = type(self.modules[following]).__name__ if following else ""
         if kind in _SHUTTING:
-            return f": `{name}` ({kind}) comes next, all of its units may be dead"
+            return f": `{following}` ({kind}) comes next, all of its units may be dead"
         return ": units behind it are dead, or its output is multiplied by 0"
-
-    def _next_module(self, path: str) -> tuple[str, str]:
-        paths = list(self.modules)
-        place = paths.index(path) + 1
-        return (paths[place], type(self.modules[paths[place]]).__name__) if place < len(paths) else ("", "")
 
 
 def _owner(name: str) -> str:
@@ -291,12 +274,9 @@ def _status(gradient: TensorStats | None, weight: TensorStats, largest: float) -
         return "not finite"
     if gradient.zeros == gradient.count:
         return "zero"
-    return "tiny" if is_below_normal(gradient) or _rounds_away(gradient, weight, largest) else "fine"
-
-
-def _rounds_away(gradient: TensorStats, weight: TensorStats, largest: float) -> bool:
     last_bit = torch.finfo(getattr(torch, weight.dtype)).eps
-    return gradient.norm < LAST_BITS * last_bit * weight.norm and rms(gradient) < FAR_BELOW * largest
+    rounds_away = gradient.norm < LAST_BITS * last_bit * weight.norm and rms(gradient) < FAR_BELOW * largest
+    return "tiny" if rounds_away or is_below_normal(gradient) else "fine"
 
 
 # How a check of gradients looks: as text and as HTML.
@@ -381,11 +361,11 @@ class Losses:
 def losses_in(frame: FrameType | None) -> dict[str, torch.Tensor]:
     """The variables of a frame that are one number and have a graph."""
     held = locals_of(frame) if frame is not None else {}
-    return {name: value for name, value in held.items() if _is_loss(value)}
-
-
-def _is_loss(value: Any) -> bool:
-    return type(value) is torch.Tensor and value.grad_fn is not None and value.numel() == 1
+    return {
+        name: value
+        for name, value in held.items()
+        if type(value) is torch.Tensor and value.grad_fn is not None and value.numel() == 1
+    }
 
 
 def leaves_of(tensor: torch.Tensor) -> list[torch.Tensor]:
