@@ -35,31 +35,25 @@ if TYPE_CHECKING:
     from torch_debugger.pictures.strongest_examples import top_examples
 
 _HOMES = {
-    "Attribution": "torch_debugger.pictures.attribution_plots",
-    "ClassActivation": "torch_debugger.pictures.gradcam_maps",
-    "GradCAM": "torch_debugger.pictures.gradcam_maps",
-    "GradientFlow": "torch_debugger.pictures.gradient_flow_plots",
-    "Picture": "torch_debugger.pictures.picture",
-    "activation_histograms": "torch_debugger.pictures.histograms",
-    "attention": "torch_debugger.pictures.attention_heatmaps",
-    "attention_flow": "torch_debugger.pictures.attention_across_layers",
-    "attention_rollout": "torch_debugger.pictures.attention_across_layers",
-    "class_activation": "torch_debugger.pictures.gradcam_maps",
-    "embeddings": "torch_debugger.pictures.embedding_plots",
-    "feature_maps": "torch_debugger.pictures.feature_map_plots",
-    "filters": "torch_debugger.pictures.filter_plots",
-    "gradcam": "torch_debugger.pictures.gradcam_maps",
-    "gradient_flow": "torch_debugger.pictures.gradient_flow_plots",
-    "input_x_gradient": "torch_debugger.pictures.attribution_methods",
-    "integrated_gradients": "torch_debugger.pictures.attribution_methods",
-    "loss_curve": "torch_debugger.pictures.loss_curves",
-    "maximize": "torch_debugger.pictures.activation_maximization",
-    "occlusion": "torch_debugger.pictures.attribution_methods",
-    "saliency": "torch_debugger.pictures.attribution_methods",
-    "show_batch": "torch_debugger.pictures.batch_plots",
-    "smoothgrad": "torch_debugger.pictures.attribution_methods",
-    "top_examples": "torch_debugger.pictures.strongest_examples",
-    "weight_histograms": "torch_debugger.pictures.histograms",
+    name: f"torch_debugger.pictures.{home}"
+    for home, names in {
+        "activation_maximization": ["maximize"],
+        "attention_across_layers": ["attention_flow", "attention_rollout"],
+        "attention_heatmaps": ["attention"],
+        "attribution_methods": ["input_x_gradient", "integrated_gradients", "occlusion", "saliency", "smoothgrad"],
+        "attribution_plots": ["Attribution"],
+        "batch_plots": ["show_batch"],
+        "embedding_plots": ["embeddings"],
+        "feature_map_plots": ["feature_maps"],
+        "filter_plots": ["filters"],
+        "gradcam_maps": ["ClassActivation", "GradCAM", "class_activation", "gradcam"],
+        "gradient_flow_plots": ["GradientFlow", "gradient_flow"],
+        "histograms": ["activation_histograms", "weight_histograms"],
+        "loss_curves": ["loss_curve"],
+        "picture": ["Picture"],
+        "strongest_examples": ["top_examples"],
+    }.items()
+    for name in names
 }
 
 __all__ = [

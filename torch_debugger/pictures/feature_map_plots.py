@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -73,7 +73,15 @@ def feature_maps(
     places = {path: layout for path, layout in heard.items() if layout is not None}
     if not places:
         raise UsageError(f"{named(next(iter(heard)))} gives one number for each sample: there is no map to draw.")
-    drawn = [_maps(path, layout, sample, most) for path, layout in places.items()]
+    drawn = []
+    for path, layout in places.items():
+        chosen = chosen_samples(sample, len(layout.values))
+        values = as_array(layout.values[chosen])
+        strength = np.abs(np.where(np.isfinite(values), values, 0)).reshape(*values.shape[:2], -1).mean(axis=2)
+        order = np.argsort(-strength, axis=1, kind="stable")[:, :most]
+        if values.shape[1] <= most:
+            order = np.sort(order, axis=1)
+        drawn.append(LayerMaps(path, layout.kind, values, tuple(chosen), order, layout.remark))
     if sum(len(maps.samples) for maps in drawn) > _MOST_BLOCKS:
         raise UsageError(
             f"{len(drawn)} layers are too many for one picture: name those to see, at most {_MOST_BLOCKS} "
@@ -82,16 +90,6 @@ def feature_maps(
     title = f"Feature maps of {', '.join(named(maps.path) for maps in drawn[:3])}"
     title += f" and {len(drawn) - 3} more" if len(drawn) > 3 else ""
     return Picture(title, {maps.path: maps.values for maps in drawn}, lambda: draw_maps(title, drawn))
-
-
-def _maps(path: str, layout: Layout, sample: int | Sequence[int], most: int) -> LayerMaps:
-    chosen = chosen_samples(sample, len(layout.values))
-    values = as_array(layout.values[chosen])
-    strength = np.abs(np.where(np.isfinite(values), values, 0)).reshape(*values.shape[:2], -1).mean(axis=2)
-    order = np.argsort(-strength, axis=1, kind="stable")[:, :most]
-    if values.shape[1] <= most:
-        order = np.sort(order, axis=1)
-    return LayerMaps(path, layout.kind, values, tuple(chosen), order, layout.remark)
 
 
 # How feature maps are drawn: tiles, or a heat map of units by time.
@@ -126,49 +124,45 @@ class LayerMaps:
 
 
 def draw_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
-    if any(layer.kind == IMAGES for layer in layers):
-        blocks = [_block(layer, place) for layer, place in _each(layers)]
-        return mosaic_figure(title, blocks, _words(layers))
-    return _heat_maps(title, layers)
+    if not any(layer.kind == IMAGES for layer in layers):
+        return _heat_maps(title, layers)
+    blocks = [_block(layer, place) for layer in layers for place in range(len(layer.samples))]
+    own = "each map over its own range, which stands above it"
+    signed = [layer.signed for layer in layers]
+    said = [] if all(signed) else [f"Dark is zero, bright the map's greatest value; {own}."]
+    said += [f"Red is above zero, blue below, white zero; {own}."] if any(signed) else []
+    return mosaic_figure(title, blocks, said)
 
 
 def _block(layer: LayerMaps, place: int) -> Mosaic:
-    if layer.kind == IMAGES:
-        return Mosaic([_tile(layer, place, channel) for channel in layer.shown[place]], layer.heading(place))
-    table = layer.values[place][layer.shown[place]].reshape(layer.shown.shape[1], -1)
-    across = "units from left to right" if layer.kind == ROW else "units down, time across"
-    image = paint_map(table.T if layer.kind == ROW else table, layer.signed)
-    return Mosaic([Tile(image, across)], layer.heading(place), columns=1, tile_in=4.3)
-
-
-def _each(layers: Sequence[LayerMaps]) -> Iterator[tuple[LayerMaps, int]]:
-    return ((layer, place) for layer in layers for place in range(len(layer.samples)))
-
-
-def _tile(layer: LayerMaps, place: int, channel: int) -> Tile:
-    values = layer.values[place, channel]
-    finite = values[np.isfinite(values)]
-    if finite.size < values.size:
-        return Tile(paint_map(values, layer.signed), str(channel), "NaN or Inf")
-    if layer.dead[place, channel]:
-        return Tile(np.full((*values.shape, 3), 0.85), str(channel), "dead")
-    return Tile(paint_map(values, layer.signed), f"{channel}  {number(finite.min())}…{number(finite.max())}")
-
-
-def _words(layers: Sequence[LayerMaps]) -> list[str]:
-    own = "each map over its own range, which stands above it"
-    signed = [layer.signed for layer in layers]
-    said = []
-    if not all(signed):
-        said.append(f"Dark is zero, bright the map's greatest value; {own}.")
-    if any(signed):
-        said.append(f"Red is above zero, blue below, white zero; {own}.")
-    return said
+    if layer.kind != IMAGES:
+        table = layer.values[place][layer.shown[place]].reshape(layer.shown.shape[1], -1)
+        across = "units from left to right" if layer.kind == ROW else "units down, time across"
+        image = paint_map(table.T if layer.kind == ROW else table, layer.signed)
+        return Mosaic([Tile(image, across)], layer.heading(place), columns=1, tile_in=4.3)
+    tiles = []
+    for channel in layer.shown[place]:
+        values = layer.values[place, channel]
+        image, finite = paint_map(values, layer.signed), values[np.isfinite(values)]
+        if finite.size < values.size:
+            tiles.append(Tile(image, str(channel), "NaN or Inf"))
+        elif layer.dead[place, channel]:
+            tiles.append(Tile(np.full((*values.shape, 3), 0.85), str(channel), "dead"))
+        else:
+            tiles.append(Tile(image, f"{channel}  {number(finite.min())}…{number(finite.max())}"))
+    return Mosaic(tiles, layer.heading(place))
 
 
 def _heat_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
     """One under the other; rows without time have their samples there instead."""
-    panels = [panel for layer in layers for panel in _panels(layer)]
+    panels: list[tuple[Floats, str, str, str, Sequence[Any]]] = []  # table, heading, across, down, names of its rows
+    for layer in layers:
+        if layer.kind == ROW:
+            heading = f"{named(layer.path)}: {layer.values.shape[1]} units"
+            panels.append((layer.values, heading, "unit", "sample", layer.samples))
+            continue
+        for place, shown in enumerate(layer.shown):
+            panels.append((layer.values[place][shown], layer.heading(place), "time", "unit", shown))
     heights = [min(3.2, max(0.9, 0.12 * table.shape[0])) for table, *_ in panels]
     figure = titled_figure(7.5, sum(heights) + 0.75 * len(panels) + 0.7, title)
     places = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
@@ -186,17 +180,6 @@ def _heat_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
         colour_bar(figure, axes, colours, low, reach, "value")
     put_below(figure, ["NaN and Inf are magenta."] if any(not np.isfinite(panel[0]).all() for panel in panels) else [])
     return figure
-
-
-def _panels(layer: LayerMaps) -> list[tuple[Floats, str, str, str, Sequence[Any]]]:
-    """The table, its heading, the names of its axes, and what its rows are called."""
-    if layer.kind == ROW:
-        heading = f"{named(layer.path)}: {layer.values.shape[1]} units"
-        return [(layer.values, heading, "unit", "sample", layer.samples)]
-    return [
-        (layer.values[place][layer.shown[place]], layer.heading(place), "time", "unit", layer.shown[place])
-        for place in range(len(layer.samples))
-    ]
 
 
 # A layer's output as maps: which of its dimensions are channels, which are places.
@@ -217,32 +200,18 @@ def laid_out(module: nn.Module, output: torch.Tensor, image: tuple[int, int] | N
         return Layout(IMAGES, output[:, :, middle], f"slice {middle} of {output.shape[2]} in depth")
     if output.dim() == 4:
         # Channels come second, unless only the two dimensions before the last have the image's form.
-        last = (
-            image is not None
-            and _same_form(output.shape[1:3], image)
-            and not _same_form(output.shape[2:4], image)
-            and output.shape[1] <= image[0]
-        )
-        return Layout(IMAGES, output.permute(0, 3, 1, 2), "channels last") if last else Layout(IMAGES, output)
+        if image is not None and output.shape[1] <= image[0]:
+            fits = [high * image[1] == wide * image[0] for high, wide in (output.shape[1:3], output.shape[2:4])]
+            if fits == [True, False]:
+                return Layout(IMAGES, output.permute(0, 3, 1, 2), "channels last")
+        return Layout(IMAGES, output)
     if output.dim() == 3:
-        return _tokens(output, image) or _timeline(module, output)
+        # [sample, token, unit] of a model that is given images
+        grid = patch_grid(output.shape[1], image) if image is not None else None
+        if grid is not None:
+            first = f", without the first {grid.extra} token{'s'[: grid.extra != 1]}" if grid.extra else ""
+            return Layout(IMAGES, laid_in(grid, output), f"tokens as places{first}")
+        # Layers of one dimension have their channels before the time, all others behind.
+        channels_second = type(module).__name__.endswith("1d")
+        return Layout(TIMELINE, output if channels_second else output.transpose(1, 2))
     return Layout(ROW, output) if output.dim() == 2 and output.shape[1] > 1 else None
-
-
-def _same_form(places: torch.Size, image: tuple[int, int]) -> bool:
-    return places[0] * image[1] == places[1] * image[0]
-
-
-def _tokens(output: torch.Tensor, image: tuple[int, int] | None) -> Layout | None:
-    """[sample, token, unit] of a model that is given images."""
-    grid = patch_grid(output.shape[1], image) if image is not None else None
-    if grid is None:
-        return None
-    first = f", without the first {grid.extra} token{'s'[: grid.extra != 1]}" if grid.extra else ""
-    return Layout(IMAGES, laid_in(grid, output), f"tokens as places{first}")
-
-
-def _timeline(module: nn.Module, output: torch.Tensor) -> Layout:
-    """Layers of one dimension have their channels before the time, all others behind."""
-    channels_second = type(module).__name__.endswith("1d")
-    return Layout(TIMELINE, output if channels_second else output.transpose(1, 2))

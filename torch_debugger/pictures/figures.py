@@ -64,14 +64,10 @@ def image_axes(axes: Axes, label: str = "") -> Axes:
 
 def say_beside(axes: Axes, *lines: str) -> None:
     """What a row of tiles is about, in the empty axes at its left."""
+    shown = [line if len(line) <= 18 else f"{line[:17]}…" for line in lines if line]
     image_axes(axes).text(
-        1.0, 0.5, "\n".join(_short(line) for line in lines if line), transform=axes.transAxes,
-        ha="right", va="center", fontsize=_LABEL, color=INK,
-    )  # fmt: skip
-
-
-def _short(line: str, longest: int = 18) -> str:
-    return line if len(line) <= longest else f"{line[: longest - 1]}…"
+        1.0, 0.5, "\n".join(shown), transform=axes.transAxes, ha="right", va="center", fontsize=_LABEL, color=INK
+    )
 
 
 def tiles(

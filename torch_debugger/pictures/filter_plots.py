@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -69,18 +68,42 @@ def filters(
     with for_a_picture(model) as inner:
         path, module = _first(inner, shape) if layer is None else one_layer(inner, layer)
         weights = _weights(path, module, shape)
-    bank = FilterBank(path, _described(module), as_array(weights), _sees_colour(module, weights), per)
-    bank = bank.limited(most, _wanted(channels, path, weights.shape[1]))
+    count, inputs = weights.shape[:2]
+    is_matrix = all(size == 1 for size in weights.shape[2:])
+    if channels is None:  # a matrix has room for all
+        chosen = list(range(inputs if is_matrix else min(inputs, _MOST_CHANNELS)))
+    else:
+        chosen = [channels] if isinstance(channels, int) else list(channels)
+        for channel in chosen:
+            if not -inputs <= channel < inputs:
+                raise UsageError(f"{called(path)} has the channels 0 to {inputs - 1}; there is no {channel}.")
+        chosen = [int(channel) % inputs for channel in chosen]
+    # Three channels that belong together: not those of a group, which are three of many.
+    in_colour = inputs == 3 and getattr(module, "groups", 1) == 1 and weights.dim() > 3
+    kind = type(module).__name__
+    if isinstance(module, _ConvTransposeNd):
+        kind += ", what each input channel writes"
+    bank = FilterBank(
+        path,
+        kind,
+        as_array(weights)[: None if is_matrix else most, chosen],
+        in_colour and channels is None and not is_matrix,
+        per,
+        tuple(chosen),
+        of=count,
+        of_channels=inputs,
+    )
     return Picture(bank.title, {"filters": bank.weights}, lambda: draw_filters(bank))
 
 
 def _first(model: nn.Module, shape: Shape | None) -> tuple[str, nn.Module]:
     """The first convolution; where a shape is given, the first Linear that reads such images."""
     named = [(clean_path(path), module) for path, module in model.named_modules()]
-    if shape is not None:
-        fitting = [pair for pair in named if _reads(pair[1], math.prod(shape))]
-    else:
+    if shape is None:
         fitting = [pair for pair in named if _has_kernels(pair[1])]
+    else:
+        count = math.prod(shape)
+        fitting = [pair for pair in named if isinstance(pair[1], nn.Linear) and pair[1].in_features == count]
     if fitting:
         return fitting[0]
     linear = next((f"`{path}`" for path, module in named if isinstance(module, nn.Linear)), "")
@@ -95,32 +118,22 @@ def _has_kernels(module: nn.Module) -> bool:
     return isinstance(module, _ConvNd) or (weight is not None and 3 <= weight.dim() <= 5)
 
 
-def _reads(module: nn.Module, count: int) -> bool:
-    return isinstance(module, nn.Linear) and module.in_features == count
-
-
 def _weights(path: str, module: nn.Module, shape: Shape | None) -> torch.Tensor:
     """[filter, channel, kernel ...]"""
     weight = getattr(module, "weight", None)
     if not isinstance(weight, torch.Tensor) or weight.dim() < 2:
-        raise UsageError(f"{called(path)} is a {type(module).__name__}, which has no filters.{_inside(path, module)}")
+        parts = [f"`{path}.{clean_path(name)}`" for name, part in module.named_modules() if _has_kernels(part)]
+        inside = f" It holds {', '.join(parts[:3])}." if parts else ""
+        raise UsageError(f"{called(path)} is a {type(module).__name__}, which has no filters.{inside}")
     if weight.is_meta:
         raise UsageError(f"{called(path)} is on the meta device: its weights hold no values to show.")
-    if weight.dim() == 2:
-        return _as_images(path, weight, shape)
     if weight.dim() > 5:
         raise UsageError(f"the weight of {called(path)} has {weight.dim()} dimensions; filters have 3 to 5.")
-    if shape is not None:
-        raise UsageError(f"shape= is for Linear layers; {called(path)} is a {type(module).__name__} and has its own.")
-    return weight
-
-
-def _inside(path: str, module: nn.Module) -> str:
-    parts = [f"`{path}.{clean_path(name)}`" for name, part in module.named_modules() if _has_kernels(part)]
-    return f" It holds {', '.join(parts[:3])}." if parts else ""
-
-
-def _as_images(path: str, weight: torch.Tensor, shape: Shape | None) -> torch.Tensor:
+    if weight.dim() > 2:
+        if shape is not None:
+            kind = type(module).__name__
+            raise UsageError(f"shape= is for Linear layers; {called(path)} is a {kind} and has its own.")
+        return weight
     if shape is None:
         raise UsageError(
             f"{called(path)} reads {weight.shape[1]} numbers: say what image they are, "
@@ -136,26 +149,6 @@ def _as_images(path: str, weight: torch.Tensor, shape: Shape | None) -> torch.Te
     return images.permute(0, 3, 1, 2) if sizes[2] in (1, 3) and sizes[0] not in (1, 3) else images
 
 
-def _sees_colour(module: nn.Module, weights: torch.Tensor) -> bool:
-    """Three channels that belong together: not those of a group, which are three of many."""
-    return weights.shape[1] == 3 and getattr(module, "groups", 1) == 1 and weights.dim() > 3
-
-
-def _described(module: nn.Module) -> str:
-    stamps = ", what each input channel writes" if isinstance(module, _ConvTransposeNd) else ""
-    return f"{type(module).__name__}{stamps}"
-
-
-def _wanted(channels: int | Sequence[int] | None, path: str, count: int) -> list[int] | None:
-    if channels is None:
-        return None
-    wanted = [channels] if isinstance(channels, int) else list(channels)
-    for channel in wanted:
-        if not -count <= channel < count:
-            raise UsageError(f"{called(path)} has the channels 0 to {count - 1}; there is no {channel}.")
-    return [int(channel) for channel in np.arange(count)[wanted]]
-
-
 # How filters are drawn: tiles in colour, tiles around zero, lines, a strip of channels, or one matrix.
 _WHITE = 1.0
 _MOST_CHANNELS = 64  # side by side
@@ -169,20 +162,9 @@ class FilterBank:
     weights: Floats  # [filter, channel, kernel ...]
     in_colour: bool
     per: str  # filter | layer: what shares a scale
-    channels: tuple[int, ...] = ()
-    of: int = 0  # filters that the layer has
-    of_channels: int = 0
-
-    def limited(self, most: int, channels: list[int] | None) -> FilterBank:
-        """The first ones; of kernels of one weight all, which a matrix has room for."""
-        count, inputs = self.weights.shape[:2]
-        room = inputs if self.is_matrix else min(inputs, _MOST_CHANNELS)
-        chosen = channels if channels is not None else list(range(room))
-        kept = self.weights[: None if self.is_matrix else most, chosen]
-        in_colour = self.in_colour and channels is None and not self.is_matrix
-        return dataclasses.replace(
-            self, weights=kept, channels=tuple(chosen), of=count, of_channels=inputs, in_colour=in_colour
-        )
+    channels: tuple[int, ...]
+    of: int  # filters that the layer has
+    of_channels: int
 
     @property
     def is_matrix(self) -> bool:
@@ -251,7 +233,12 @@ def _strips(bank: FilterBank) -> Figure:
         names = bank.channels
         plates = weights if weights.ndim == 4 else weights[:, :, weights.shape[2] // 2]
         words += [f"Of each kernel its middle slice, {weights.shape[2] // 2}."] if weights.ndim == 5 else []
-    sheet = _sheet(_painted(bank, plates))
+    # One image of [plate, height, width, 3] each, with white lines between.
+    rows = _painted(bank, plates)
+    count, size, wide = rows[0].shape[:3]
+    lined = np.full((len(rows), size + 1, count, wide + 1, 3), _WHITE)
+    lined[:, :size, :, :wide] = np.stack(rows).transpose(0, 2, 1, 3, 4)
+    sheet = lined.reshape(len(rows) * (size + 1), count * (wide + 1), 3)[:-1, :-1]
     height, width = sheet.shape[:2]
     step_in = min(0.11, 11 / width, 14 / height)
     figure = titled_figure(max(4.5, width * step_in + 0.8), height * step_in + 1.4, bank.title)
@@ -263,14 +250,6 @@ def _strips(bank: FilterBank) -> Figure:
     axes.set_ylabel("filter", fontsize=8, color=INK)
     put_below(figure, words)
     return figure
-
-
-def _sheet(rows: list[Floats]) -> Floats:
-    """[plate, height, width, 3] each, to one image with white lines between."""
-    plates, height, width = rows[0].shape[:3]
-    sheet = np.full((len(rows), height + 1, plates, width + 1, 3), _WHITE)
-    sheet[:, :height, :, :width] = np.stack(rows).transpose(0, 2, 1, 3, 4)
-    return sheet.reshape(len(rows) * (height + 1), plates * (width + 1), 3)[:-1, :-1]
 
 
 def _number_along(axis: Any, names: Any, step: int, size: int) -> None:

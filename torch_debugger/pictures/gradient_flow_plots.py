@@ -47,25 +47,20 @@ class GradientFlow(RemarkedPicture):
         self.mean, self.largest = np.array(mean), np.array(largest)
         exploded = _exploded(self.mean)
         top = _top(self.largest[~exploded])
-        self.missing = self._chosen(np.isnan(self.mean))
-        self.vanished = self._chosen(self.largest <= _VANISHED * top)
-        self.exploded = self._chosen(exploded)
-        arrays = {"mean": self.mean, "largest": self.largest}
-        super().__init__("Gradients by layer", arrays, self._figure, self._remarks(frozen))
-
-    def _chosen(self, which: NDArray[np.bool_]) -> list[str]:
-        return [name for name, chosen in zip(self.layers, which, strict=True) if chosen]
-
-    def _remarks(self, frozen: int) -> list[str]:
-        cases = [
+        cases = [np.isnan(self.mean), self.largest <= _VANISHED * top, exploded]
+        self.missing, self.vanished, self.exploded = (
+            [name for name, chosen in zip(self.layers, which, strict=True) if chosen] for which in cases
+        )
+        meanings = [
             (self.missing, "No gradient (None)", "the loss does not depend on them, or backward has not run."),
             (self.vanished, "Vanished", "zero, or less than 1e-7 of the largest gradient."),
             (self.exploded, "Exploded", "not finite, above 1e6, or 1000 times the layers behind."),
         ]
-        said = [f"{word}: {_listed(names)}: {meaning}" for names, word, meaning in cases if names]
+        said = [f"{word}: {_listed(names)}: {meaning}" for names, word, meaning in meanings if names]
         if frozen:
             said.append(f"Frozen parameters left out: {frozen}.")
-        return said or ["Every layer has a gradient; none has vanished or exploded."]
+        said = said or ["Every layer has a gradient; none has vanished or exploded."]
+        super().__init__("Gradients by layer", {"mean": self.mean, "largest": self.largest}, self._figure, said)
 
     def _figure(self) -> Figure:
         count = len(self.layers)
@@ -82,8 +77,16 @@ class GradientFlow(RemarkedPicture):
         mean = np.where(np.isfinite(self.mean) & (self.mean > 0), self.mean, np.nan)
         axes.plot(places, mean, "o-", color=ACCENT, markersize=3.5, linewidth=1.2, label="mean")
         axes.set_yscale("log")
-        axes.set_ylim(floor, (_top(self.largest) or 1.0) * 3)
-        self._mark(axes, floor)
+        axes.set_ylim(floor, top * 3)
+        # Below, what is missing or vanished; above, what exploded.
+        where = {name: place for place, name in enumerate(self.layers)}
+        marks = [(self.missing, "x", "no gradient", 0.03), (self.vanished, "v", "vanished", 0.03)]
+        for names, form, word, height in [*marks, (self.exploded, "^", "exploded", 0.97)]:
+            if names:
+                axes.plot(
+                    [where[name] for name in names], [height] * len(names), form, color=SECOND, markersize=6,
+                    label=word, transform=axes.get_xaxis_transform(), clip_on=False,
+                )  # fmt: skip
         axes.set_xlim(-0.8, count - 0.2)
         every = math.ceil(count / _NAMES)
         names = [shortened(name, 28) for name in self.layers[::every]]
@@ -94,17 +97,6 @@ class GradientFlow(RemarkedPicture):
         more = [f"One layer in {every} is named."] if every > 1 else []
         put_below(figure, [*self.remarks, *more])
         return figure
-
-    def _mark(self, axes: Any, floor: float) -> None:
-        """Below, what is missing or vanished; above, what exploded."""
-        where = {name: place for place, name in enumerate(self.layers)}
-        marks = [(self.missing, "x", "no gradient", 0.03), (self.vanished, "v", "vanished", 0.03)]
-        for names, form, word, height in [*marks, (self.exploded, "^", "exploded", 0.97)]:
-            if names:
-                axes.plot(
-                    [where[name] for name in names], [height] * len(names), form, color=SECOND, markersize=6,
-                    label=word, transform=axes.get_xaxis_transform(), clip_on=False,
-                )  # fmt: skip
 
 
 def gradient_flow(
@@ -130,7 +122,15 @@ def gradient_flow(
     kept = {name: each for name, each in found.items() if biases or not is_bias(name)}
     if not kept:
         raise UsageError("only biases require a gradient here: give biases=True to see them.")
-    sizes = [_sizes(gradient) for gradient in kept.values()]
+    sizes = []
+    for gradient in kept.values():
+        values = values_of(gradient)[0] if gradient is not None else None
+        if values is None or not values.numel():
+            sizes.append((math.nan, math.nan))
+            continue
+        magnitudes = values.abs().to(torch.float64)
+        top = float(magnitudes.max())
+        sizes.append((float(magnitudes.mean()), top) if math.isfinite(top) else (math.inf, math.inf))
     frozen = sum(not each.requires_grad for each in inner_model(model).parameters())
     names = [name.removesuffix(".weight") for name in kept]
     return GradientFlow(names, [mean for mean, _ in sizes], [top for _, top in sizes], frozen)
@@ -153,16 +153,6 @@ def _top(sizes: Floats) -> float:
     return float(finite.max()) if finite.size else 0.0
 
 
-def _sizes(gradient: torch.Tensor | None) -> tuple[float, float]:
-    """Mean and greatest |grad|; Inf where anything is not finite."""
-    values = values_of(gradient)[0] if gradient is not None else None
-    if values is None or not values.numel():
-        return math.nan, math.nan
-    sizes = values.abs().to(torch.float64)
-    top = float(sizes.max())
-    return (float(sizes.mean()), top) if math.isfinite(top) else (math.inf, math.inf)
-
-
 def _listed(names: Sequence[str], most: int = 6) -> str:
     more = f" and {len(names) - most} more" if len(names) > most else ""
     return ", ".join(names[:most]) + more
@@ -179,39 +169,32 @@ def find_gradients(model: nn.Module, inputs: Inputs | None, loss: Loss | None, t
     if not trained:
         raise UsageError("no parameter of this model requires a gradient: everything is frozen.")
     if loss is None and inputs is None:
-        return _present(trained)
+        found: Gradients = {name: each.grad for name, each in trained.items()}
+        if all(gradient is None for gradient in found.values()):
+            raise UsageError(
+                "no parameter has a gradient: call this after loss.backward() and before zero_grad(), or give it "
+                "a loss: gradient_flow(model, x, loss=lambda output: F.cross_entropy(output, y))."
+            )
+        return found
     if loss is not None and not callable(loss):
         return _of(loss, trained)
     with for_a_picture(model, gradients=True, present_mode=True):
         return _of(_loss(inner, inputs, loss, targets), trained)
 
 
-def _present(trained: dict[str, nn.Parameter]) -> Gradients:
-    found: Gradients = {name: each.grad for name, each in trained.items()}
-    if all(gradient is None for gradient in found.values()):
-        raise UsageError(
-            "no parameter has a gradient: call this after loss.backward() and before zero_grad(), or give it "
-            "a loss: gradient_flow(model, x, loss=lambda output: F.cross_entropy(output, y))."
-        )
-    return found
-
-
 def _loss(model: nn.Module, inputs: Inputs | None, loss: Callable[..., Any] | None, targets: Any) -> Any:
     if inputs is None:
         assert loss is not None
-        return loss(model) if _takes_argument(loss) else loss()
+        try:
+            parameters = inspect.signature(loss).parameters.values()
+        except (TypeError, ValueError):  # written in C
+            return loss(model)
+        takes = any(each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters)
+        return loss(model) if takes else loss()
     output = call(model, as_batch(model, inputs))
     if loss is None:
         return output.get("loss") if isinstance(output, dict) else getattr(output, "loss", output)
     return loss(output) if targets is None else loss(output, targets)
-
-
-def _takes_argument(loss: Callable[..., Any]) -> bool:
-    try:
-        parameters = inspect.signature(loss).parameters.values()
-    except (TypeError, ValueError):  # written in C
-        return True
-    return any(each.default is each.empty and each.kind is not each.VAR_KEYWORD for each in parameters)
 
 
 def _of(loss: Any, trained: dict[str, nn.Parameter]) -> Gradients:

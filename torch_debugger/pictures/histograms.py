@@ -71,20 +71,15 @@ def is_bias(name: str) -> bool:
 
 
 def _picture(title: str, spreads: Mapping[str, Spread], most: int) -> Picture:
-    names = _spaced(list(spreads), most)
+    if most < 1:
+        raise UsageError(f"most= is the number of layers to show, at least 1, not {most}.")
+    known = list(spreads)
+    places = np.linspace(0, len(known) - 1, min(most, len(known))).round().astype(int)
+    names = [known[place] for place in np.unique(places)]
     arrays: dict[str, NDArray[Any]] = {f"{name}: counts": each.counts for name, each in spreads.items()}
     arrays |= {f"{name}: edges": each.edges for name, each in spreads.items()}
     some = f"{title} ({len(names)} of {len(spreads)}, evenly chosen)" if len(names) < len(spreads) else title
     return Picture(some, arrays, lambda: _draw(some, {name: spreads[name] for name in names}))
-
-
-def _spaced(names: list[str], most: int) -> list[str]:
-    """The first, the last, and those evenly between."""
-    if most < 1:
-        raise UsageError(f"most= is the number of layers to show, at least 1, not {most}.")
-    return [
-        names[place] for place in np.unique(np.linspace(0, len(names) - 1, min(most, len(names))).round().astype(int))
-    ]
 
 
 def _draw(title: str, spreads: Mapping[str, Spread]) -> Figure:
@@ -165,18 +160,22 @@ def measure_spread(tensor: torch.Tensor, module: nn.Module | None = None) -> Spr
     if values is None or stats.min is None or stats.max is None:
         return Spread(stats, np.array([0.0, 1.0]), np.zeros(1, dtype=np.int64))
     bins = int(np.clip(2 * stats.count ** (1 / 3), _FEWEST, _MOST))
-    edges = np.linspace(*_widened(stats.min, stats.max), bins + 1)
+    low, high = stats.min, stats.max
+    if high <= low:  # a constant has a bar in the middle
+        around = abs(low) or 1.0
+        low, high = low - around, high + around
+    edges = np.linspace(low, high, bins + 1)
     parts = [part.to(torch.float64) for part in torch.split(values, _AT_ONCE)]
-    spread = Spread(stats, edges, np.zeros(bins, dtype=np.int64), _saturated(parts, module))
+    saturated = None
+    lowest, highest = _limits(module)
+    if highest is not None:
+        edge = _EDGE * (highest - (lowest or 0.0))
+        saturated = sum(int((part >= highest - edge).sum()) for part in parts)
+        if lowest is not None:
+            saturated += sum(int((part <= lowest + edge).sum()) for part in parts)
+    spread = Spread(stats, edges, np.zeros(bins, dtype=np.int64), saturated)
     counts = sum(_counted(part, edges, spread.hides_zeros) for part in parts)
-    return Spread(stats, edges, np.asarray(counts), spread.saturated)
-
-
-def _widened(low: float, high: float) -> tuple[float, float]:
-    if high > low:
-        return low, high
-    around = abs(low) or 1.0  # a constant has a bar in the middle
-    return low - around, high + around
+    return Spread(stats, edges, np.asarray(counts), saturated)
 
 
 def _counted(part: torch.Tensor, edges: NDArray[np.float64], without_zeros: bool) -> NDArray[np.int64]:
@@ -188,15 +187,6 @@ def _counted(part: torch.Tensor, edges: NDArray[np.float64], without_zeros: bool
         home = next((place for place, (low, high) in enumerate(pairwise(edges)) if low <= 0 < high), bins - 1)
         found[home] -= min(int(found[home]), part.numel() - int(torch.count_nonzero(part)))
     return found
-
-
-def _saturated(parts: list[torch.Tensor], module: nn.Module | None) -> int | None:
-    low, high = _limits(module)
-    if high is None:
-        return None
-    edge = _EDGE * (high - (low or 0.0))
-    above = sum(int((part >= high - edge).sum()) for part in parts)
-    return above + (0 if low is None else sum(int((part <= low + edge).sum()) for part in parts))
 
 
 def _limits(module: nn.Module | None) -> tuple[float | None, float | None]:

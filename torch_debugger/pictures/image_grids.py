@@ -85,28 +85,25 @@ class Mosaic:
             _write(axes, top, [self.heading], SMALL)
             top -= _HEADING
         wide, high = self.box_in
+        room = max(4, int((wide + _GAP) / _LETTER_IN))
         for place, tile in enumerate(self.tiles):
             row, column = divmod(place, self.across)
-            _put(axes, tile, _GAP + column * (wide + _GAP), top - row * (high + _LABEL + _GAP), wide, high)
+            left, high_edge = _GAP + column * (wide + _GAP), top - row * (high + _LABEL + _GAP)
+            words = f"{tile.label} {tile.remark}".strip()
+            words = words if len(words) <= room else f"{words[: room - 1]}…"
+            colour = SECOND if tile.remark else INK
+            axes.text(left, high_edge - 0.03, words, size=_POINTS, color=colour, va="top", parse_math=False)
+            height, width = tile.image.shape[:2]
+            scale = min(wide / width, high / height)
+            edges = (left, left + width * scale, high_edge - _LABEL - height * scale, high_edge - _LABEL)
+            smooth = "nearest" if scale > 0.03 else "antialiased"
+            axes.imshow(np.clip(tile.image, 0, 1), extent=edges, interpolation=smooth)
 
 
 def even_columns(count: int) -> int:
     """So that the last row is as full as can be: 8 for 64, 5 for 10."""
     usual = best_columns(count)
     return min(range(max(1, usual - 2), usual + 1), key=lambda columns: (-count % columns, -columns))
-
-
-def _put(axes: Axes, tile: Tile, left: float, top: float, wide: float, high: float) -> None:
-    room = max(4, int((wide + _GAP) / _LETTER_IN))
-    words = f"{tile.label} {tile.remark}".strip()
-    words = words if len(words) <= room else f"{words[: room - 1]}…"
-    colour = SECOND if tile.remark else INK
-    axes.text(left, top - 0.03, words, size=_POINTS, color=colour, va="top", parse_math=False)
-    height, width = tile.image.shape[:2]
-    scale = min(wide / width, high / height)
-    right, bottom = left + width * scale, top - _LABEL - height * scale
-    smooth = "nearest" if scale > 0.03 else "antialiased"
-    axes.imshow(np.clip(tile.image, 0, 1), extent=(left, right, bottom, top - _LABEL), interpolation=smooth)
 
 
 def _write(axes: Axes, top: float, lines: Sequence[str], points: float) -> None:
@@ -168,15 +165,15 @@ def small_multiples(
         axes.set(xticks=[], yticks=[])
         draw(axes, place)
         axes.set_title(name, fontsize=7, color=INK, pad=2, loc="left", linespacing=1.1).set_parse_math(False)
-    _small_multiples_write(figure, 1 - 0.08 / total, above, LARGE, "top")
-    _small_multiples_write(figure, 0.06 / total, below, SMALL, "bottom")
+    for height, lines, points, edge in (
+        (1 - 0.08 / total, above, LARGE, "top"),
+        (0.06 / total, below, SMALL, "bottom"),
+    ):
+        figure.text(
+            0.08 / width, height, "\n".join(lines), fontsize=points, color=INK, va=edge, linespacing=LINE * 0.83,
+            parse_math=False,
+        )  # fmt: skip
     return figure
-
-
-def _small_multiples_write(figure: Figure, height: float, lines: Sequence[str], points: float, edge: str) -> None:
-    left = 0.08 / figure.get_figwidth()
-    words = figure.text(left, height, "\n".join(lines), fontsize=points, color=INK, va=edge, linespacing=LINE * 0.83)
-    words.set_parse_math(False)
 
 
 # Tensors that a model was given, as images that can be looked at.

@@ -41,8 +41,17 @@ def loss_curve(
     """
     if smooth is not None and smooth < 0:
         raise UsageError(f"smooth= is the number of points on either side, 0 or more, not {smooth}.")
-    lines, marks = read_lines(run, tag, steps), read_marks(run)
-    remarks = [sentence for line in lines for sentence in _remarks(line)]
+    lines = read_lines(run, tag, steps)
+    # What a run's checks found, notes left out.
+    found = getattr(run, "findings", None) or ()
+    marks = [Mark(int(each.first_step), str(each.name), str(each.severity)) for each in found]
+    marks = [mark for mark in marks if mark.severity != "note"]
+    remarks = []
+    for line in lines:
+        for word, which in (("NaN", np.isnan(line.values)), ("Inf", np.isinf(line.values))):
+            if which.any():
+                count, first = int(which.sum()), int(line.steps[which.argmax()])
+                remarks.append(f"{line.name} is {word} at {count} of {len(which)} points, first at step {first}.")
     names = ", ".join(line.name for line in lines)
     points = max(len(line.values) for line in lines)
     title = f"{names} over {points:,} point{'s'[: points != 1]}"
@@ -50,21 +59,17 @@ def loss_curve(
     return RemarkedPicture(title, arrays, lambda: _draw(title, lines, marks, smooth, remarks), remarks)
 
 
-def _remarks(line: Line) -> list[str]:
-    said = []
-    for word, which in (("NaN", np.isnan(line.values)), ("Inf", np.isinf(line.values))):
-        if which.any():
-            count, first = int(which.sum()), int(line.steps[which.argmax()])
-            said.append(f"{line.name} is {word} at {count} of {len(which)} points, first at step {first}.")
-    return said
-
-
 def _draw(title: str, lines: list[Line], marks: list[Mark], smooth: int | None, remarks: list[str]) -> Figure:
     figure = titled_figure(8.0, 4.0 + 0.16 * (len(remarks) + min(len(marks), _MOST_MARKS)), title)
     axes = plain_axes(figure.add_subplot())
     for line, colour in zip(lines, CYCLE * (1 + len(lines) // len(CYCLE)), strict=False):
-        reach = smooth if smooth is not None else _usual_reach(len(line.values))
-        for place, (steps, values) in enumerate(_ways(line)):
+        count = len(line.values)
+        usual = 0 if count < _SMOOTH else min(_WIDEST, max(2, count // 60))
+        reach = smooth if smooth is not None else usual
+        # A run that began again at an earlier step draws a new line there; what is not finite is a gap.
+        back = np.flatnonzero(np.diff(line.steps) < 0) + 1
+        ways = zip(np.split(line.steps, back), np.split(np.where(line.odd, np.nan, line.values), back), strict=True)
+        for place, (steps, values) in enumerate(ways):
             label = None if place else f"{line.name}, smoothed" if reach else line.name
             if reach:
                 axes.plot(steps, values, color=colour, alpha=0.3, linewidth=0.8)
@@ -77,25 +82,17 @@ def _draw(title: str, lines: list[Line], marks: list[Mark], smooth: int | None, 
                     line.steps[which], [0.97] * int(which.sum()), form, color=SECOND, markersize=5,
                     transform=axes.get_xaxis_transform(), clip_on=False, label=f"{line.name} is {word}",
                 )  # fmt: skip
-    if _spans_decades(lines):
-        axes.set_yscale("log")
+    known: Floats = np.concatenate([line.values[~line.odd] for line in lines])
+    if known.size and known.min() > 0:
+        low, high = np.quantile(known, [0.01, 1.0])
+        if math.log10(high / low) >= _DECADES:
+            axes.set_yscale("log")
     axes.set_xlabel("step", fontsize=8, color=INK)
     axes.set_ylabel(lines[0].name if len(lines) == 1 else "value", fontsize=8, color=INK)
     words = [*remarks, *_mark(axes, marks)]
     axes.legend(fontsize=8, frameon=False, loc="best")
     put_below(figure, words)
     return figure
-
-
-def _ways(line: Line) -> list[tuple[Floats, Floats]]:
-    """A run that began again at an earlier step draws a new line there; what is not finite is a gap."""
-    values = np.where(line.odd, np.nan, line.values)
-    back = np.flatnonzero(np.diff(line.steps) < 0) + 1
-    return list(zip(np.split(line.steps, back), np.split(values, back), strict=True))
-
-
-def _usual_reach(count: int) -> int:
-    return 0 if count < _SMOOTH else min(_WIDEST, max(2, count // 60))
 
 
 def smoothed(values: Floats, reach: int) -> Floats:
@@ -114,31 +111,19 @@ def smoothed(values: Floats, reach: int) -> Floats:
     return answer
 
 
-def _spans_decades(lines: list[Line]) -> bool:
-    values: NDArray[np.float64] = np.concatenate([line.values[~line.odd] for line in lines])
-    if not values.size or values.min() <= 0:
-        return False
-    low, high = np.quantile(values, [0.01, 1.0])
-    return bool(math.log10(high / low) >= _DECADES)
-
-
 def _mark(axes: Axes, marks: list[Mark]) -> list[str]:
     """Numbers at the top of dotted lines, and what they stand for."""
     shown = sorted(marks, key=lambda mark: mark.step)[:_MOST_MARKS]
     for number, mark in enumerate(shown, start=1):
+        before = sum(other.step == mark.step for other in shown[: number - 1])  # at the same step
         axes.axvline(mark.step, color=SECOND if mark.severity == "error" else PALE, linewidth=1, linestyle=":")
         axes.annotate(
-            str(number), (mark.step, 1.0), (2 + 9 * _nearby(shown, number - 1), 2), size=8, color=SECOND,
+            str(number), (mark.step, 1.0), (2 + 9 * before, 2), size=8, color=SECOND,
             xycoords=axes.get_xaxis_transform(), textcoords="offset points",
         )  # fmt: skip
     words = [f"{number}: {mark.name}, {mark.severity} since step {mark.step}." for number, mark in enumerate(shown, 1)]
     more = [f"And {len(marks) - len(shown)} more findings."] if len(marks) > len(shown) else []
     return words + more
-
-
-def _nearby(marks: list[Mark], place: int) -> int:
-    """How many stand at the same step before it."""
-    return sum(mark.step == marks[place].step for mark in marks[:place])
 
 
 # Whatever holds numbers over steps, as curves: a run, a list of losses, a dictionary of either.
@@ -170,26 +155,15 @@ def read_lines(source: Any, tag: str | Sequence[str] | None, steps: Any) -> list
     if isinstance(source, (str, PathLike)):
         raise UsageError(f"expected a run, not the path of one: loss_curve(torch_debugger.Run({str(source)!r})).")
     if hasattr(source, "scalars"):
-        return _of_run(source, tag)
+        chosen = tag if tag is not None else source.loss_tag
+        if chosen is None:
+            known = ", ".join(f"`{name}`" for name in source.tags.get("scalars", [])[:5]) or "no scalars at all"
+            raise UsageError(f"no tag of this run looks like a loss; it has {known}. Say which one with tag=.")
+        names = [chosen] if isinstance(chosen, str) else list(chosen)
+        return [_line(name, source.scalars(name), None) for name in names]
     if isinstance(source, Mapping):
         return [_line(str(name), values, None) for name, values in source.items()]
     return [_line("loss", source, steps)]
-
-
-def read_marks(source: Any) -> list[Mark]:
-    """What a run's checks found, notes left out."""
-    found = getattr(source, "findings", None) or ()
-    marks = [Mark(int(each.first_step), str(each.name), str(each.severity)) for each in found]
-    return [mark for mark in marks if mark.severity != "note"]
-
-
-def _of_run(run: Any, tag: str | Sequence[str] | None) -> list[Line]:
-    chosen = tag if tag is not None else run.loss_tag
-    if chosen is None:
-        known = ", ".join(f"`{name}`" for name in run.tags.get("scalars", [])[:5]) or "no scalars at all"
-        raise UsageError(f"no tag of this run looks like a loss; it has {known}. Say which one with tag=.")
-    names = [chosen] if isinstance(chosen, str) else list(chosen)
-    return [_line(name, run.scalars(name), None) for name in names]
 
 
 def _line(name: str, values: Any, steps: Any) -> Line:
