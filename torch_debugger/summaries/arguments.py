@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable, Mapping
 from typing import Any
@@ -115,7 +114,10 @@ def histogram_record(
 ) -> HistogramSummary | UncountedSummary:
     """Where the log has room for them, a copy of values on the host is left for its thread to count."""
     given = as_real_tensor(values)
-    flat = _flat_floats(given)
+    flat = given.reshape(-1)
+    if flat.dtype not in _EXACT:  # exactly the same numbers, as float32 where it can hold them
+        wide = flat.dtype in _LONG and flat.device.type != "mps"  # which has no float64
+        flat = flat.to(torch.float64 if wide else torch.float32)
     if flat.device.type != "cpu":
         return histogram_of(_measure_on_device(flat, bins), *moment, tag, max_bins)
     array = flat.numpy()
@@ -123,14 +125,6 @@ def histogram_record(
         mine = array.copy() if given.dtype in _EXACT else array
         return UncountedSummary(*moment, tag, mine, max_bins)
     return histogram_of(measure_values(array, bins), *moment, tag, max_bins)
-
-
-def _flat_floats(values: torch.Tensor) -> torch.Tensor:
-    """Exactly the same numbers, as float32 where it can hold them."""
-    if values.dtype not in _EXACT:
-        wide = values.dtype in _LONG and values.device.type != "mps"  # which has no float64
-        values = values.to(torch.float64 if wide else torch.float32)
-    return values.reshape(-1)
 
 
 def _measure_on_device(values: torch.Tensor, bins: Bins) -> Measured:
@@ -211,17 +205,6 @@ def mesh_part(name: str, values: Any) -> NDArray[np.float32] | None:
     return np.array(array if array.ndim == 3 else array[None], np.float32)
 
 
-def mesh_vertices(values: Any) -> NDArray[np.float32]:
-    vertices = mesh_part("vertices", values)
-    if vertices is None:
-        raise DebuggerError("expected vertices of shape [batch, points, 3], got None")
-    return vertices
-
-
-def mesh_config(config: Any) -> str:
-    return json.dumps(config or {}, sort_keys=True)
-
-
 # Hyperparameters as TensorBoard compares them: numbers, words, yes or no.
 def hparam_values(hparams: Any) -> dict[str, HparamValue]:
     """None is left out; what is no number, word, yes or no is kept as its text; a secret is not written."""
@@ -272,17 +255,13 @@ def charts_of(layout: Layout) -> list[Chart]:
     if not isinstance(layout, Mapping) or not all(isinstance(charts, Mapping) for charts in layout.values()):
         form = '{category: {title: ["Multiline" or "Margin", tags]}}'
         raise DebuggerError(f"expected {form}, got {layout!r}")
-    return [
-        _chart(category, title, *kind_and_tags)
-        for category, charts in layout.items()
-        for title, kind_and_tags in charts.items()
-    ]
-
-
-def _chart(category: str, title: str, kind: str, tags: Any) -> Chart:
-    margin = kind == "Margin"
-    if margin and len(tags) != 3:
-        raise DebuggerError(
-            f"expected three tags for the margin chart {title!r} (value, lower, upper), got {len(tags)}"
-        )
-    return Chart(str(category), str(title), tuple(map(str, tags)), margin)
+    found = []
+    for category, charts in layout.items():
+        for title, (kind, tags) in charts.items():
+            margin = kind == "Margin"
+            if margin and len(tags) != 3:
+                raise DebuggerError(
+                    f"expected three tags for the margin chart {title!r} (value, lower, upper), got {len(tags)}"
+                )
+            found.append(Chart(str(category), str(title), tuple(map(str, tags)), margin))
+    return found

@@ -10,7 +10,7 @@ import socket
 import threading
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from datetime import datetime
 from multiprocessing.util import Finalize
@@ -45,9 +45,15 @@ class FileWriter:
         write_to_disk: bool = True,
     ) -> None:
         self._folder = os.fspath(log_dir) if isinstance(log_dir, os.PathLike) else str(log_dir)
-        self._pause_s = _as_pause(flush_secs)
+        self._pause_s = _LONGEST_PAUSE_S
+        with suppress(TypeError, ValueError):
+            self._pause_s = min(_LONGEST_PAUSE_S, max(0.0, float(flush_secs)))  # type: ignore[arg-type]
         self._suffix = str(filename_suffix or "")
-        self._purge_step = _as_step(purge_step)
+        self._purge_step: int | None = None
+        try:  # of whatever a script counts steps with
+            self._purge_step = None if purge_step is None else int(np.int64(int(purge_step)))
+        except (TypeError, ValueError, OverflowError) as error:
+            say(f"SummaryWriter takes back nothing: expected a step as purge_step, got {purge_step!r} ({error}).")
         self._on_disk = write_to_disk
         self.log: Log | None = None
         self._opening = threading.RLock()
@@ -135,21 +141,6 @@ class FileWriter:
             return NoLog()
 
 
-def _as_pause(given: Any) -> float:
-    with suppress(TypeError, ValueError):
-        return min(_LONGEST_PAUSE_S, max(0.0, float(given)))
-    return _LONGEST_PAUSE_S
-
-
-def _as_step(given: Any) -> int | None:
-    """Of whatever a script counts steps with."""
-    try:
-        return None if given is None else int(np.int64(int(given)))
-    except (TypeError, ValueError, OverflowError) as error:
-        say(f"SummaryWriter takes back nothing: expected a step as purge_step, got {given!r} ({error}).")
-        return None
-
-
 # Methods of a writer that never raise into the training: what goes wrong in them is said instead.
 Method = TypeVar("Method", bound=Callable[..., None])
 
@@ -191,7 +182,8 @@ class Files:
         comet_config: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
-        folder = log_dir or logdir or _default_folder(comment)
+        now = datetime.now().strftime("%b%d_%H-%M-%S")
+        folder = log_dir or logdir or os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
         self.log_dir = self.logdir = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
         self.purge_step = purge_step
         self.max_queue = max_queue
@@ -294,11 +286,6 @@ class Files:
         return step, GivenTime(walltime)
 
 
-def _default_folder(comment: str) -> str:
-    now = datetime.now().strftime("%b%d_%H-%M-%S")
-    return os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
-
-
 # What a FileWriter writes to: a log, none, or one that nobody will close any more.
 class Log(Protocol):
     ended: bool  # what is added is refused: it belongs into another log
@@ -366,7 +353,9 @@ class Complaints:
             say(f"{call}: {sentence}")
 
     def tell(self, call: str, tag: str, error: Exception) -> None:
-        place = _calling_line()
+        frame, place = user_frame(), "an unknown line"
+        if frame is not None:
+            place = f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
         self._counts[call, place] += 1
         if self._counts[call, place] == 1:
             what = f"{call}({tag!r})" if tag else f"{call}()"
@@ -389,13 +378,6 @@ def _why(error: Exception) -> str:
     return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
 
 
-def _calling_line() -> str:
-    frame = user_frame(2)
-    if frame is None:
-        return "an unknown line"
-    return f"{_shown(frame.f_code.co_filename)}:{frame.f_lineno}"
-
-
 def _shown(path: str) -> str:
     try:
         return os.path.relpath(path) if path.startswith(os.getcwd() + os.sep) else path
@@ -415,11 +397,11 @@ def begin_anew_after_fork(beginner: Beginner) -> None:
 @functools.cache
 def _living() -> weakref.WeakSet[Beginner]:
     living: weakref.WeakSet[Beginner] = weakref.WeakSet()
+
+    def begin_all_anew() -> None:
+        for beginner in list(living):
+            beginner.begin_anew()
+
     if hasattr(os, "register_at_fork"):
-        os.register_at_fork(after_in_child=lambda: _begin_anew(living))
+        os.register_at_fork(after_in_child=begin_all_anew)
     return living
-
-
-def _begin_anew(beginners: Iterable[Beginner]) -> None:
-    for beginner in list(beginners):
-        beginner.begin_anew()

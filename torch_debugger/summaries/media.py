@@ -29,7 +29,13 @@ def picture_pixels(values: Any, dataformats: str, remark: Callable[[str], None])
         tensor = tensor.unsqueeze(-1)
     pixels = as_bytes(tensor, remark)
     if target == "NHWC":
-        pixels = _grid(pixels)
+        count, height, width, channels = pixels.shape
+        columns = min(count, _COLUMNS)
+        rows = -(-count // columns)
+        grid = np.zeros((rows * columns, height, width, channels), np.uint8)
+        grid[:count] = pixels
+        side_by_side = grid.reshape(rows, columns, height, width, channels).transpose(0, 2, 1, 3, 4)
+        pixels = side_by_side.reshape(rows * height, columns * width, channels)
     return as_colors(pixels)[None]
 
 
@@ -41,9 +47,10 @@ def arranged(values: Any, order: str, target: str) -> torch.Tensor:
             f"expected dataformats to name each dimension once, like CHW, HWC, HW or NCHW; got {order!r}"
         )
     if tensor.ndim != len(order):
+        advice = {2: '; for a grey picture say dataformats="HW"', 4: "; for several pictures use add_images"}
         raise DebuggerError(
             f"expected {len(order)} dimensions for dataformats={order!r}, got a shape of {list(tensor.shape)}"
-            + _advice(tuple(tensor.shape))
+            + advice.get(tensor.ndim, "")
         )
     return tensor.permute([order.index(name) for name in target])
 
@@ -59,14 +66,11 @@ def as_bytes(tensor: torch.Tensor, remark: Callable[[str], None]) -> Pixels:
     shades = floats * (1 if whole else 255)
     odd = int((~((shades > -0.5) & (shades < 255.5))).sum())  # what rounding does is nobody's fault
     if odd:
-        remark(_out_of_range(odd, tensor.numel(), whole))
+        expected = "0 and 255" if whole else "0 and 1, as floats are expected to be"
+        advice = "" if whole else " Pictures of 0 to 255 are taken as uint8."
+        left = f"{odd:,} of {tensor.numel():,} values are not within {expected}"
+        remark(f"{left}: they are clipped, and black where NaN.{advice}")
     return np.array(torch.nan_to_num(shades, nan=0.0).clamp_(0, 255).to(torch.uint8).cpu().numpy())
-
-
-def _out_of_range(odd: int, count: int, whole: bool) -> str:
-    expected = "0 and 255" if whole else "0 and 1, as floats are expected to be"
-    advice = "" if whole else " Pictures of 0 to 255 are taken as uint8."
-    return f"{odd:,} of {count:,} values are not within {expected}: they are clipped, and black where NaN.{advice}"
 
 
 def as_colors(pixels: Pixels) -> Pixels:
@@ -96,25 +100,6 @@ def boxes_of(values: Any, labels: Any) -> tuple[Box, ...]:
     return tuple(Box(left, top, right, bottom, str(word)) for (left, top, right, bottom), word in named)
 
 
-def _grid(pictures: Pixels) -> Pixels:
-    count, height, width, channels = pictures.shape
-    columns = min(count, _COLUMNS)
-    rows = -(-count // columns)
-    grid = np.zeros((rows * columns, height, width, channels), np.uint8)
-    grid[:count] = pictures
-    side_by_side = grid.reshape(rows, columns, height, width, channels).transpose(0, 2, 1, 3, 4)
-    answer: Pixels = side_by_side.reshape(rows * height, columns * width, channels)
-    return answer
-
-
-def _advice(shape: tuple[int, ...]) -> str:
-    if len(shape) == 2:
-        return '; for a grey picture say dataformats="HW"'
-    if len(shape) == 4:
-        return "; for several pictures use add_images"
-    return ""
-
-
 # Clips to frames: several clips are shown side by side.
 _TARGET = "NTHWC"
 
@@ -125,26 +110,16 @@ def film_frames(values: Any, dataformats: str, remark: Callable[[str], None]) ->
     if getattr(values, "ndim", 5) == 4 and order.startswith("N"):
         order = order[1:]  # one clip, given without the dimension that counts clips
     clips = as_bytes(arranged(values, order, _TARGET if len(order) == 5 else _TARGET[1:]), remark)
-    return as_colors(_side_by_side(clips if len(order) == 5 else clips[None]))
-
-
-def _side_by_side(clips: Pixels) -> Pixels:
-    """Rows and columns are powers of two, as with TensorBoard's own writers."""
+    clips = clips if len(order) == 5 else clips[None]
     count, frames, height, width, channels = clips.shape
+    # Rows and columns are powers of two, as with TensorBoard's own writers.
     rows = 2 ** ((count.bit_length() - 1) // 2)
     places = 1 << (count - 1).bit_length()
     padded = np.zeros((places, frames, height, width, channels), np.uint8)
     padded[:count] = clips
     grid = padded.reshape(rows, places // rows, frames, height, width, channels)
     side_by_side = grid.transpose(2, 0, 3, 1, 4, 5)
-    film: Pixels = side_by_side.reshape(frames, rows * height, places // rows * width, channels)
-    return film
-
-
-def check_rate(frames_per_s: float) -> float:
-    if not frames_per_s > 0:
-        raise DebuggerError(f"expected fps above 0, got {frames_per_s}")
-    return float(frames_per_s)
+    return as_colors(side_by_side.reshape(frames, rows * height, places // rows * width, channels))
 
 
 # Matplotlib figures to pixels, in the calling thread: a figure may change as soon as the call returns.

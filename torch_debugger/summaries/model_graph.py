@@ -42,7 +42,14 @@ class _Writing:
 
     def _copied(self, source: GraphNode, reader: str) -> str:
         """A module that is called again has its weights drawn again: edges between calls are data alone."""
-        if source.kind not in (PARAMETER, BUFFER) or not self._is_called_again(source.scope, reader):
+        called_again = (
+            source.kind in (PARAMETER, BUFFER)
+            and source.scope != reader
+            and source.scope in self._scopes
+            and reader in self._scopes
+            and self._scopes[source.scope].path == self._scopes[reader].path
+        )
+        if not called_again:
             return source.name
         name = self._copies.get((reader, source.name))
         if name is None:
@@ -51,25 +58,17 @@ class _Writing:
             self._add(source, name, [], f"the same as {source.name}")
         return name
 
-    def _is_called_again(self, first: str, reader: str) -> bool:
-        if first == reader or first not in self._scopes or reader not in self._scopes:
-            return False
-        return self._scopes[first].path == self._scopes[reader].path
-
     def _add(self, node: GraphNode, name: str, inputs: list[str], detail: str) -> None:
         scope = self._scopes.get(node.scope)
         module = f"{scope.module}({scope.detail})" if scope is not None else ""
         outputs = [(form.shape, form.dtype) for form in node.outputs]
-        device = _device(node.outputs[0].device) if outputs else ""
+        device = ""
+        if outputs:  # cuda:1 -> /device:GPU:1, the form by which TensorBoard colours
+            kind, _, index = node.outputs[0].device.partition(":")
+            device = f"/device:{'GPU' if kind == 'cuda' else kind.upper()}:{index or 0}"
         op = node.op if node.kind == OPERATION else node.op.capitalize()
         texts = {"detail": detail, "module": module}
         self._nodes.append(node_bytes(name, op, inputs, outputs, device=device, texts=texts))
-
-
-def _device(device: str) -> str:
-    """cuda:1 -> /device:GPU:1, the form by which TensorBoard colours"""
-    kind, _, index = device.partition(":")
-    return f"/device:{'GPU' if kind == 'cuda' else kind.upper()}:{index or 0}"
 
 
 # GraphDef in bytes, as TensorBoard's graph.proto, node_def.proto and attr_value.proto number their fields.
@@ -113,15 +112,12 @@ def node_bytes(
     if outputs:
         shapes = (bytes_field(LIST_SHAPE, _shape(shape)) for shape, _ in outputs)
         parts.append(_attribute("_output_shapes", bytes_field(VALUE_LIST, *shapes)))
-        parts += [_type(outputs[0][1])] if outputs[0][1] else []
+        dtype = outputs[0][1]
+        if dtype in _TYPES:
+            parts.append(_attribute("dtype", number_field(VALUE_TYPE, _TYPES[dtype])))
+        elif dtype:  # a kind that TensorFlow has no number for is given by its name
+            parts.append(_attribute("dtype", bytes_field(VALUE_TEXT, _text(dtype))))
     return b"".join(parts)
-
-
-def _type(dtype: str) -> bytes:
-    """A kind that TensorFlow has no number for is given by its name."""
-    if dtype in _TYPES:
-        return _attribute("dtype", number_field(VALUE_TYPE, _TYPES[dtype]))
-    return _attribute("dtype", bytes_field(VALUE_TEXT, _text(dtype)))
 
 
 def _attribute(key: str, value: bytes) -> bytes:

@@ -23,7 +23,10 @@ def onnx_graph_def(path: str | PathLike[str]) -> bytes:
         with Path(path).open("rb") as file:
             view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
         drawing = _Drawing()
-        drawing.draw(read_model(view, _DEEPEST))
+        models = _all(view, MODEL_GRAPH)
+        if len(models) != 1 or isinstance(models[0], int):
+            raise ValueError("it holds no graph")
+        drawing.draw(_graph(models[0], _DEEPEST))
         return graph_bytes(drawing.nodes)
     except OSError as error:
         raise UsageError(f"expected an ONNX file at {path}, but it cannot be read: {error.strerror}") from error
@@ -54,7 +57,10 @@ class _Drawing:
             self._operation(node, scope)
         given = [self._origins[value.name] for value in graph.outputs if value.name in self._origins]
         if not scope:
-            self._outputs(graph)
+            for value in graph.outputs:
+                name = self._names.unique(f"output/{_path(value.name)}")
+                inputs = [self._origins[value.name]] if value.name in self._origins else []
+                self.nodes.append(node_bytes(name, "Output", inputs, (), texts={}))
         return given
 
     def _tensor(self, value: Value, op: str, scope: str) -> None:
@@ -69,18 +75,9 @@ class _Drawing:
             inputs += self.draw(graph, f"{name}/{legal_name(part)}/")
         for place, output in enumerate(node.outputs):
             self._origins[output] = f"{name}:{place}" if place else name
-        outputs = [self._form(output) for output in node.outputs]
+        known = [self._known.get(output) for output in node.outputs]
+        outputs: list[Output] = [(None, "") if each is None else (each.shape, each.dtype) for each in known]
         self.nodes.append(node_bytes(name, node.op, inputs, outputs, texts={"detail": node.attributes}))
-
-    def _outputs(self, graph: OnnxGraph) -> None:
-        for value in graph.outputs:
-            name = self._names.unique(f"output/{_path(value.name)}")
-            inputs = [self._origins[value.name]] if value.name in self._origins else []
-            self.nodes.append(node_bytes(name, "Output", inputs, (), texts={}))
-
-    def _form(self, name: str) -> Output:
-        value = self._known.get(name)
-        return (None, "") if value is None else (value.shape, value.dtype)
 
 
 def _path(name: str) -> str:
@@ -137,18 +134,8 @@ class OnnxGraph:
     between: list[Value]  # what is known of other tensors
 
 
-def read_model(data: Any, depth: int) -> OnnxGraph:
-    """From the bytes of a ModelProto, or a view of them; branches inside more than `depth` others are left out.
-
-    Raises ValueError when they are none.
-    """
-    graphs = _all(data, MODEL_GRAPH)
-    if len(graphs) != 1 or isinstance(graphs[0], int):
-        raise ValueError("it holds no graph")
-    return _graph(graphs[0], depth)
-
-
 def _graph(data: Any, depth: int) -> OnnxGraph:
+    """Branches inside more than `depth` others are left out. ValueError where this is no graph."""
     return OnnxGraph(
         nodes=[_node(each, depth) for each in _all(data, GRAPH_NODE)],
         inputs=[_value(each) for each in _all(data, GRAPH_INPUT)],
@@ -188,18 +175,16 @@ def _value(data: Any) -> Value:
     tensors = [tensor for each in _all(data, VALUE_TYPE) for tensor in _all(each, TYPE_TENSOR)]
     shapes = [shape for tensor in tensors for shape in _all(tensor, TENSOR_SHAPE)]
     elements = [number for tensor in tensors for number in _numbers(tensor, TENSOR_ELEMENT)]
-    sizes = [tuple(_size(each) for each in _all(shape, SHAPE_DIMENSION)) for shape in shapes]
+    sizes = []
+    for shape in shapes:
+        dimensions = [_numbers(each, DIMENSION_SIZE) for each in _all(shape, SHAPE_DIMENSION)]
+        sizes.append(tuple(each[0] if each else -1 for each in dimensions))
     return Value(_text(data, VALUE_NAME), sizes[0] if sizes else None, _type(elements))
 
 
 def _initializer(data: Any) -> Value:
     elements = _numbers(data, INITIALIZER_ELEMENT)
     return Value(_text(data, INITIALIZER_NAME), tuple(_numbers(data, INITIALIZER_SIZES)), _type(elements))
-
-
-def _size(dimension: Any) -> int:
-    sizes = _numbers(dimension, DIMENSION_SIZE)
-    return sizes[0] if sizes else -1
 
 
 def _type(elements: list[int]) -> str:

@@ -40,12 +40,31 @@ def write_projector(
     """
     matrix, remarks = _matrix(points)
     files = _Files(folder, f"{step:05d}/{folder_name(tag)}")
-    entry = Embedding(f"{tag}:{step:05d}", *_write_matrix(files, matrix, remarks))
+    as_text = is_text_better(matrix)
+    name = TEXT if as_text else NUMBERS
+    with files.open(name) as file:
+        replaced = write_points(file, matrix, as_text)
+    if replaced:
+        remarks.append(
+            f"holds NaN or infinite numbers ({replaced:,} of {matrix.numel():,}): "
+            "they were written as 0, since the projector cannot show them."
+        )
+    entry = Embedding(f"{tag}:{step:05d}", files.path(name), (len(matrix), matrix.shape[1]))
     if labels is not None:
         lines = label_lines(_fitted(labels, len(matrix), remarks), header)
         entry = replace(entry, labels=files.write_lines("metadata.tsv", lines))
     if pictures is not None:
-        entry = _with_sprite(entry, files, torch.as_tensor(pictures), remarks)
+        images = torch.as_tensor(pictures)
+        if images.dim() != 4 or len(images) != len(matrix):
+            remarks.append(
+                f"should have pictures of shape [{len(matrix)}, channels, height, width], "
+                f"but got {list(images.shape)}: they were left out."
+            )
+        else:
+            png, thumbnail = sprite_png(images)
+            with files.open("sprite.png") as file:
+                file.write(png)
+            entry = replace(entry, sprite=files.path("sprite.png"), thumbnail=thumbnail)
     files.enter(entry)
     return [f"the embedding `{tag}` {remark}" for remark in remarks]
 
@@ -84,35 +103,12 @@ class _Files:
         return self.path(name)
 
     def enter(self, entry: Embedding) -> None:
+        """One more entry; an older one of the same name gives way."""
         config = f"{self._root}/{CONFIG}"
         before = self._store.cat_file(config).decode("utf-8", "replace") if self._store.exists(config) else ""
-        self._store.pipe_file(config, config_with(before, entry).encode())
-
-
-def _write_matrix(files: _Files, matrix: torch.Tensor, remarks: list[str]) -> tuple[str, tuple[int, int]]:
-    as_text = is_text_better(matrix)
-    name = TEXT if as_text else NUMBERS
-    with files.open(name) as file:
-        replaced = write_points(file, matrix, as_text)
-    if replaced:
-        remarks.append(
-            f"holds NaN or infinite numbers ({replaced:,} of {matrix.numel():,}): "
-            "they were written as 0, since the projector cannot show them."
-        )
-    return files.path(name), (len(matrix), matrix.shape[1])
-
-
-def _with_sprite(entry: Embedding, files: _Files, pictures: torch.Tensor, remarks: list[str]) -> Embedding:
-    if pictures.dim() != 4 or len(pictures) != entry.shape[0]:
-        remarks.append(
-            f"should have pictures of shape [{entry.shape[0]}, channels, height, width], "
-            f"but got {list(pictures.shape)}: they were left out."
-        )
-        return entry
-    png, thumbnail = sprite_png(pictures)
-    with files.open("sprite.png") as file:
-        file.write(png)
-    return replace(entry, sprite=files.path("sprite.png"), thumbnail=thumbnail)
+        name = f"  tensor_name: {_quoted(entry.name)}\n"
+        others = [each for each in _ENTRY.findall(before) if name not in each]
+        self._store.pipe_file(config, "".join([*others, _entry(entry)]).encode())
 
 
 def _fitted(labels: Sequence[Any], count: int, remarks: list[str]) -> Iterable[Any]:
@@ -149,13 +145,6 @@ class Embedding:
     thumbnail: tuple[int, int] = (0, 0)  # width and height of one picture in the sprite
 
 
-def config_with(text: str, embedding: Embedding) -> str:
-    """The text with one more entry; an older one of the same name gives way."""
-    name = f"  tensor_name: {_quoted(embedding.name)}\n"
-    others = [entry for entry in _ENTRY.findall(text) if name not in entry]
-    return "".join([*others, _entry(embedding)])
-
-
 def _entry(embedding: Embedding) -> str:
     lines = [f"tensor_name: {_quoted(embedding.name)}"]
     lines += [f"tensor_shape: {size}" for size in embedding.shape]
@@ -169,14 +158,11 @@ def _entry(embedding: Embedding) -> str:
 
 def _quoted(text: str) -> str:
     """Bytes outside of plain ASCII as octal numbers, as protobuf writes them too."""
-    data = text.encode("utf-8", "replace")
-    return '"' + "".join(_character(byte) for byte in data) + '"'
-
-
-def _character(byte: int) -> str:
-    if chr(byte) in '"\\':
-        return f"\\{chr(byte)}"
-    return chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
+    letters = []
+    for byte in text.encode("utf-8", "replace"):
+        letter = chr(byte) if 0x20 <= byte < 0x7F else f"\\{byte:03o}"
+        letters.append(f"\\{letter}" if letter in '"\\' else letter)
+    return f'"{"".join(letters)}"'
 
 
 # Labels of points as the lines of a table that TensorBoard's projector reads.

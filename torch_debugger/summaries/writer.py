@@ -37,9 +37,7 @@ from torch_debugger.summaries.arguments import (
     histogram_record,
     hparam_values,
     kind_of,
-    mesh_config,
     mesh_part,
-    mesh_vertices,
     metric_values,
     pr_curve,
     raw_pr_curve,
@@ -47,7 +45,6 @@ from torch_debugger.summaries.arguments import (
 from torch_debugger.summaries.file_writer import Files, sparing, tell_instead
 from torch_debugger.summaries.media import (
     boxes_of,
-    check_rate,
     figure_pixels,
     film_frames,
     picture_pixels,
@@ -85,7 +82,8 @@ class ScalarWriter(Files):
             ):
                 return
             if unknown:
-                raise DebuggerError(_not_taken(unknown))
+                advice = "; the step is called global_step" if "step" in unknown else ""
+                raise DebuggerError(f"there is no parameter {', '.join(unknown)}{advice}")
             if isinstance(new_style, str):  # tensorboardX has the words where torch has the switches
                 new_style, display_name = False, new_style
             if isinstance(double_precision, str):
@@ -142,11 +140,6 @@ class ScalarWriter(Files):
         }
         with open(path, "w", encoding="utf-8") as file:
             json.dump(curves, file)
-
-
-def _not_taken(unknown: dict[str, Any]) -> str:
-    advice = "; the step is called global_step" if "step" in unknown else ""
-    return f"there is no parameter {', '.join(unknown)}{advice}"
 
 
 # Pictures, films, sounds and words.
@@ -230,8 +223,10 @@ class MediaWriter(Files):
     ) -> None:
         """Kept as a GIF, which needs no other library."""
         frames = film_frames(vid_tensor, dataformats, self._remarks("add_video", tag))
+        if not fps > 0:
+            raise DebuggerError(f"expected fps above 0, got {fps}")
         step, when = self._moment(global_step, walltime)
-        self._add(PictureSummary(step, when, str(tag), frames, frames_per_s=check_rate(fps), film=True))
+        self._add(PictureSummary(step, when, str(tag), frames, frames_per_s=float(fps), film=True))
 
     @sparing
     def add_audio(
@@ -349,8 +344,11 @@ class SpreadWriter(Files):
         walltime: float | None = None,
     ) -> None:
         step, when = self._moment(global_step, walltime)
-        parts = mesh_part("colors", colors), mesh_part("faces", faces), mesh_config(config_dict)
-        self._add(MeshSummary(step, when, str(tag), mesh_vertices(vertices), *parts))
+        corners = mesh_part("vertices", vertices)
+        if corners is None:
+            raise DebuggerError("expected vertices of shape [batch, points, 3], got None")
+        parts = mesh_part("colors", colors), mesh_part("faces", faces), json.dumps(config_dict or {}, sort_keys=True)
+        self._add(MeshSummary(step, when, str(tag), corners, *parts))
 
 
 class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
@@ -378,17 +376,9 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
         forget what earlier files of the folder hold from that step on. The log is written at least once a
         second, whatever `max_queue` and `flush_secs` say."""
         super().__init__(
-            log_dir,
-            comment,
-            purge_step,
-            max_queue,
-            flush_secs,
-            filename_suffix,
-            write_to_disk,
-            logdir,
-            comet_config,
+            log_dir, comment, purge_step, max_queue, flush_secs, filename_suffix, write_to_disk, logdir, comet_config,
             **kwargs,
-        )
+        )  # fmt: skip
         self._charts: dict[tuple[str, str], Chart] = {}
 
     @sparing
