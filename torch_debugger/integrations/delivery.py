@@ -139,21 +139,15 @@ def conclude(carriers: list[Carrier], ending: Ending, say: Tell) -> None:
     for carrier in carriers:
         carrier.end(ending)
     deadline = time.monotonic() + WAIT_S
-    if not _wait(carriers, min(deadline, time.monotonic() + _SILENT_S)):
-        say(f"waiting for {_titles(carriers)} to take the rest of the run, {WAIT_S:g} s at most.")
+    silent_until = min(deadline, time.monotonic() + _SILENT_S)
+    if not all(carrier.wait(max(0.0, silent_until - time.monotonic())) for carrier in carriers):
+        titles = " and ".join(carrier.title for carrier in carriers)
+        say(f"waiting for {titles} to take the rest of the run, {WAIT_S:g} s at most.")
     for carrier in carriers:
         if not carrier.wait(max(0.0, deadline - time.monotonic())):
             carrier.abandon()
             steps = f"step {carrier.step} of {ending.result.get('steps', 0)}"
             say(f"{carrier.title} was too slow: it had {steps} when it was left, {WAIT_S:g} s after the end.")
-
-
-def _wait(carriers: list[Carrier], deadline: float) -> bool:
-    return all(carrier.wait(max(0.0, deadline - time.monotonic())) for carrier in carriers)
-
-
-def _titles(carriers: list[Carrier]) -> str:
-    return " and ".join(carrier.title for carrier in carriers)
 
 
 # How a run ended, as a tracker shows it: the verdict, a table of findings, the report.
@@ -192,13 +186,13 @@ class Ending:
     @property
     def rows(self) -> list[list[Any]]:
         """The findings as a table under COLUMNS, the verdict first."""
-        told = [finding | {"where": _where(finding["where"])} for finding in self.result.get("findings", [])]
-        return [[finding[column] for column in COLUMNS] for finding in told]
-
-
-def _where(where: dict[str, Any]) -> str:
-    line = f"{where['file']}:{where['line']}" if where["file"] else ""
-    return " ".join(part for part in (line, where["module"] and f"({where['module']})") if part)
+        rows = []
+        for finding in self.result.get("findings", []):
+            where = finding["where"]
+            line = f"{where['file']}:{where['line']}" if where["file"] else ""
+            place = " ".join(part for part in (line, where["module"] and f"({where['module']})") if part)
+            rows.append([place if column == "where" else finding[column] for column in COLUMNS])
+        return rows
 
 
 def ending_of(result: RunResult) -> Ending:
@@ -290,7 +284,9 @@ class Delivery:
             deed()
         except Exception as error:  # whatever a tracker does, the run goes on without it
             if not self._has_failed:
-                self._tell(f"{self._title} failed ({_in_one_line(error)}). It is tried again; the run goes on.")
+                first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
+                what = f"{type(error).__name__}: {first}" if first else type(error).__name__
+                self._tell(f"{self._title} failed ({what}). It is tried again; the run goes on.")
             self._has_failed = True
             return False
         return True
@@ -299,11 +295,6 @@ class Delivery:
 def run_name(script: str) -> str:
     """train (torch-debugger): a script that tracks itself has a run beside this one."""
     return f"{os.path.basename(script).removesuffix('.py')} (torch-debugger)"
-
-
-def _in_one_line(error: Exception) -> str:
-    first = next((line.strip() for line in str(error).splitlines() if line.strip()), "")
-    return f"{type(error).__name__}: {first}" if first else type(error).__name__
 
 
 def _next(endings: Endings, wait_s: float) -> Ending | None:

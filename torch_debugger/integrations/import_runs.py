@@ -144,7 +144,9 @@ def _from_database(
                 run.hparams[str(key)] = value
             else:
                 run.left_out[f"{where}: hyperparameters left out, as they are no text, or too long"] += 1
-        run.result = _result(Inside(root, run.damaged), _local_path(str(artifacts or "")))
+        uri = urlsplit(str(artifacts or ""))
+        if uri.scheme in ("", "file") and uri.path:
+            run.result = _result(Inside(root, run.damaged), Path(unquote(uri.path)))
     except (sqlite3.Error, ValueError) as error:
         run.damaged.append(f"{where} is damaged: {error}.")
     return run
@@ -170,7 +172,11 @@ def read_mlflow_folder(root: Path, folder: Path) -> ForeignRun:
     """One run of a file store: a file a metric (`timestamp value step` a line), a file a param."""
     run = ForeignRun(f"mlflow-{folder.name}", folder.name)
     inside = Inside(root, run.damaged)
-    rows = _first_of(_all_rows(inside, folder / "metrics", run), run)
+    metrics = folder / "metrics"
+    every = (
+        row for path in inside.files(metrics) for row in _rows(inside, path, path.relative_to(metrics).as_posix(), run)
+    )
+    rows = _first_of(every, run)
     run.points = _points(sorted(rows, key=lambda row: row[2:]))
     run.hparams.update(_texts(inside, folder / "params"))
     run.name = dict(_texts(inside, folder / "tags")).get("mlflow.runName", "").strip() or folder.name
@@ -196,16 +202,10 @@ def _first_of(rows: Iterable[Row], run: ForeignRun) -> list[Row]:
     return first[:_MOST_ROWS]
 
 
-def _all_rows(inside: Inside, metrics: Path, run: ForeignRun) -> Iterator[Row]:
-    for path in inside.files(metrics):
-        with io.BytesIO(inside.content(path) or b"") as lines:
-            yield from _rows(path, path.relative_to(metrics).as_posix(), lines, run)
-
-
-def _rows(path: Path, key: str, lines: Iterable[bytes], run: ForeignRun) -> Iterator[Row]:
+def _rows(inside: Inside, path: Path, key: str, run: ForeignRun) -> Iterator[Row]:
     """A line that was torn when the machine stopped is named and left out."""
     torn = 0
-    for number, line in enumerate(lines, 1):
+    for number, line in enumerate(io.BytesIO(inside.content(path) or b""), 1):
         try:
             timestamp, value, step = line.split(None, 3)[:3]
             row = _row(key, value, step, timestamp)
@@ -221,14 +221,9 @@ def _rows(path: Path, key: str, lines: Iterable[bytes], run: ForeignRun) -> Iter
             yield row
 
 
-def _local_path(uri: str) -> Path | None:
-    parts = urlsplit(uri)
-    return Path(unquote(parts.path)) if parts.scheme in ("", "file") and parts.path else None
-
-
-def _result(inside: Inside, artifacts: Path | None) -> str:
+def _result(inside: Inside, artifacts: Path) -> str:
     """What torch-debugger left there when the run was its own."""
-    return (artifacts and inside.text(artifacts / "result.json", _LARGEST_RESULT_BYTES)) or ""
+    return inside.text(artifacts / "result.json", _LARGEST_RESULT_BYTES) or ""
 
 
 def _points(rows: Iterable[Row]) -> list[Scalars]:

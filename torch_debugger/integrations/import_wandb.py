@@ -92,7 +92,13 @@ def _add(run: ForeignRun, record: bytes, root: Path, path: Path) -> None:
         row.pop("_runtime", None)
         run.points.append(Scalars(step, time, row))
         for key, value in media.items():
-            _add_media(run, root, path, key, value, step, time)
+            try:
+                run.summaries += summaries_of(root, path.parent / "files", key, value, step, time)
+            except NoFormError as error:
+                run.left_out[f"{path}: values left out, as a log has no form for {error}"] += 1
+            except (OSError, EOFError, wave.Error, SyntaxError, *FOREIGN):  # what wave and Pillow raise besides
+                lost = "images, sounds and tables left out, as they are not there or cannot be read"
+                run.left_out[f"{path}: {lost}"] += 1
 
 
 def _media_of(items: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -102,15 +108,6 @@ def _media_of(items: dict[str, Any]) -> dict[str, dict[str, Any]]:
         parts = [name for name in items if name.startswith(f"{key}/")]
         found[key] = {name.removeprefix(f"{key}/"): items.pop(name) for name in parts}
     return found
-
-
-def _add_media(run: ForeignRun, root: Path, path: Path, key: str, value: Any, step: int, time: float) -> None:
-    try:
-        run.summaries += summaries_of(root, path.parent / "files", key, value, step, time)
-    except NoFormError as error:
-        run.left_out[f"{path}: values left out, as a log has no form for {error}"] += 1
-    except (OSError, EOFError, wave.Error, SyntaxError, *FOREIGN):  # what wave and Pillow raise besides
-        run.left_out[f"{path}: images, sounds and tables left out, as they are not there or cannot be read"] += 1
 
 
 def _settings(config: bytes) -> dict[str, HparamValue]:

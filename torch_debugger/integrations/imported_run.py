@@ -66,11 +66,16 @@ class Inside:
     def files(self, folder: Path) -> Iterator[Path]:
         """All but folders, however deep, by name: also what cannot be read. Links to folders are not followed,
         and named unless they lead to what is walked anyway."""
+
+        def not_listed(error: OSError) -> None:
+            if not isinstance(error, FileNotFoundError):
+                self.leave_out(error.filename, reason_of(error))
+
         if folder != self._root and folder.is_symlink():
             self.leave_out(folder, "it is a link")
             return
         walked = os.path.realpath(folder)
-        for here, folders, names in os.walk(folder, onerror=self._not_listed):
+        for here, folders, names in os.walk(folder, onerror=not_listed):
             folders.sort()
             for path in map(Path(here).joinpath, folders):
                 if path.is_symlink() and not Path(os.path.realpath(path)).is_relative_to(walked):
@@ -91,10 +96,6 @@ class Inside:
 
     def leave_out(self, path: Path | str, reason: str) -> None:
         self._damaged.append(f"{path} is left out: {reason}.")
-
-    def _not_listed(self, error: OSError) -> None:
-        if not isinstance(error, FileNotFoundError):
-            self.leave_out(error.filename, reason_of(error))
 
 
 def refuse_irregular(path: Path) -> None:

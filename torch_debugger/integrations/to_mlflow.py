@@ -61,14 +61,11 @@ class MlflowReceiver:
         for some in _portions(metrics, _METRICS_AT_ONCE):
             self._client.log_batch(self._run.info.run_id, metrics=some)
         for tag, picture in parcel.pictures:
-            self._show(tag, picture)
+            from PIL import Image
 
-    def _show(self, tag: str, picture: Picture) -> None:
-        from PIL import Image
-
-        image = Image.open(io.BytesIO(picture.data)).convert("RGB")  # of a film its first frame
-        moment = {"step": picture.step, "timestamp": int(picture.time * 1000)}
-        self._client.log_image(self._run.info.run_id, image, key=_key(tag).replace(":", "_"), **moment)
+            image = Image.open(io.BytesIO(picture.data)).convert("RGB")  # of a film its first frame
+            moment = {"step": picture.step, "timestamp": int(picture.time * 1000)}
+            self._client.log_image(self._run.info.run_id, image, key=_key(tag).replace(":", "_"), **moment)
 
     def _tag(self, facts: dict[str, HparamValue]) -> None:
         from mlflow.entities import RunTag
@@ -79,7 +76,7 @@ class MlflowReceiver:
 
     def close(self, ending: Ending) -> None:
         number = self._run.info.run_id
-        self._tag({f"torch_debugger.{key}": told for key, told in ending.summary.items()})
+        self._tag({f"torch_debugger.{key}": value for key, value in ending.summary.items()})
         self._client.log_text(number, ending.report, "report.md")
         self._client.log_text(number, json.dumps(ending.result, indent=2), "result.json")
         table = {"columns": list(COLUMNS), "data": ending.rows}  # as MLflow's own log_table writes them

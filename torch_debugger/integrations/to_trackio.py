@@ -30,7 +30,10 @@ class TrackioReceiver:
         for point in parcel.points:
             self._run.log(dict(point.values), step=point.step)
         for tag, picture in parcel.pictures:
-            self._run.log({tag: _trackio().Image(_opened(picture))}, step=picture.step)
+            from PIL import Image
+
+            image = Image.open(io.BytesIO(picture.data)).convert("RGB")  # of a film its first frame
+            self._run.log({tag: _trackio().Image(image)}, step=picture.step)
         for tag, histogram in parcel.histograms:
             drawn = _trackio().Histogram(np_histogram=counts_and_edges(histogram))
             self._run.log({tag: drawn}, step=histogram.step)
@@ -45,12 +48,6 @@ class TrackioReceiver:
     @property
     def place(self) -> str:
         return f"project {self._project} (trackio show --project {self._project})"
-
-
-def _opened(picture: Picture) -> Any:
-    from PIL import Image
-
-    return Image.open(io.BytesIO(picture.data)).convert("RGB")  # of a film its first frame
 
 
 def _trackio() -> Any:

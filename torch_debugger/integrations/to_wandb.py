@@ -14,7 +14,7 @@ from typing import Any
 
 from torch_debugger.integrations.delivery import COLUMNS, Ending
 from torch_debugger.integrations.tracker_data import NAMES, Grid, Parcel, counts_and_edges
-from torch_debugger.log.media import Histogram, Picture, PrCurve, Sound, Text
+from torch_debugger.log.media import PrCurve, Sound, Text
 
 REPORT = "torch-debugger-report.md"
 # A script that uses W&B itself may be told its run by these; ours must not write into that one.
@@ -42,28 +42,31 @@ class WandbReceiver:
         os.environ.setdefault("WANDB_DATA_DIR", os.path.join(folder, "wandb"))
         # The process that W&B would describe is not the script, and its command line may hold secrets.
         settings = wandb.Settings(
-            silent=True,
-            console="off",
-            disable_code=True,
-            disable_git=True,
-            x_disable_meta=True,
-            x_disable_stats=True,
+            silent=True, console="off", disable_code=True, disable_git=True, x_disable_meta=True, x_disable_stats=True,
             x_save_requirements=False,
-        )
+        )  # fmt: skip
         self._run = wandb.init(
             project=self._project, name=name, dir=self._directory, job_type="torch-debugger", settings=settings
         )
         count_steps(self._run)
 
     def take(self, parcel: Parcel) -> None:
+        import wandb
+
         if settings := parcel.facts | parcel.hparams:
             self._run.config.update(settings, allow_val_change=True)
         for point in parcel.points:
             self._log(point.step, point.time, point.values)
         for tag, picture in parcel.pictures:
-            self._log(picture.step, picture.time, {tag: picture_form(picture)})
+            from PIL import Image
+
+            content = io.BytesIO(picture.data)
+            is_film = picture.data.startswith(b"GIF")
+            form = wandb.Video(content, format="gif") if is_film else wandb.Image(Image.open(content))
+            self._log(picture.step, picture.time, {tag: form})
         for tag, histogram in parcel.histograms:
-            self._log(histogram.step, histogram.time, {tag: histogram_form(histogram)})
+            drawn = wandb.Histogram(np_histogram=counts_and_edges(histogram))
+            self._log(histogram.step, histogram.time, {tag: drawn})
         for tag, medium in parcel.others:
             with other_form(tag, medium) as form:
                 self._log(medium.step, medium.time, {tag: form})
@@ -92,7 +95,7 @@ def show_ending(run: Any, ending: Ending, heading: str = "", *, commit: bool = T
     import wandb
 
     run.log({f"{heading}findings": wandb.Table(columns=list(COLUMNS), data=ending.rows)}, commit=commit)
-    run.summary.update({f"{heading}{key}": told for key, told in ending.summary.items()})
+    run.summary.update({f"{heading}{key}": value for key, value in ending.summary.items()})
     report = Path(run.dir, REPORT)
     report.write_text(ending.report, encoding="utf-8")
     run.save(str(report), base_path=run.dir, policy="end")
@@ -117,8 +120,8 @@ class OpenWandbReceiver:
 
     def take(self, parcel: Parcel) -> None:
         if parcel.facts:
-            told = {f"{_HEADING}{name}": value for name, value in parcel.facts.items()}
-            self._run.config.update(told, allow_val_change=True)
+            facts = {f"{_HEADING}{name}": value for name, value in parcel.facts.items()}
+            self._run.config.update(facts, allow_val_change=True)
         if parcel.points and self._run.step != self._waits_at:
             fullest = max(parcel.points, key=lambda point: (len(point.values), point.step))
             row = {"step": fullest.step, **fullest.values}
@@ -133,74 +136,40 @@ class OpenWandbReceiver:
         return f"added to {self._run.name or self._run.id}"
 
 
-# Pictures, histograms, texts, sounds, curves and tensors as the objects by which W&B shows them.
+# Texts, sounds, curves and tensors as the objects by which W&B shows them.
 _ENDINGS = {"audio/mpeg": ".mp3", "audio/ogg": ".ogg", "audio/flac": ".flac"}
 _BAR = re.compile(r"(?<!\\)\|")
-
-
-def picture_form(picture: Picture) -> Any:
-    import wandb
-    from PIL import Image
-
-    content = io.BytesIO(picture.data)
-    is_film = picture.data.startswith(b"GIF")
-    return wandb.Video(content, format="gif") if is_film else wandb.Image(Image.open(content))
-
-
-def histogram_form(histogram: Histogram) -> Any:
-    import wandb
-
-    return wandb.Histogram(np_histogram=counts_and_edges(histogram))
 
 
 @contextmanager
 def other_form(tag: str, medium: Text | Sound | PrCurve | Grid) -> Iterator[Any]:
     """To be logged inside: W&B takes a sound from a file only, and copies it."""
+    import wandb
+
     if isinstance(medium, Sound):
         with tempfile.TemporaryDirectory(prefix="torch-debugger-") as folder:
-            yield _sound(medium, folder)
+            path = os.path.join(folder, f"sound{_ENDINGS.get(medium.kind, '.wav')}")
+            with open(path, "wb") as file:
+                file.write(medium.data)
+            yield wandb.Audio(path)
     elif isinstance(medium, PrCurve):
-        yield _curve(tag, medium)
+        columns = [medium.thresholds.tolist(), medium.precision.tolist(), medium.recall.tolist()]
+        rows = [list(row) for row in zip(*columns, strict=True)]
+        table = wandb.Table(columns=["threshold", "precision", "recall"], data=rows)
+        yield wandb.plot.line(table, "recall", "precision", title=tag)
     elif isinstance(medium, Grid):
-        yield _table([str(place) for place in range(medium.rows.shape[1])], medium.rows.tolist())
+        places = [str(place) for place in range(medium.rows.shape[1])]
+        yield wandb.Table(columns=places, data=medium.rows.tolist())
     else:
-        yield _text(medium.text)
-
-
-def _sound(sound: Sound, folder: str) -> Any:
-    import wandb
-
-    path = os.path.join(folder, f"sound{_ENDINGS.get(sound.kind, '.wav')}")
-    with open(path, "wb") as file:
-        file.write(sound.data)
-    return wandb.Audio(path)
-
-
-def _curve(tag: str, curve: PrCurve) -> Any:
-    import wandb
-
-    columns = [curve.thresholds.tolist(), curve.precision.tolist(), curve.recall.tolist()]
-    table = _table(["threshold", "precision", "recall"], [list(row) for row in zip(*columns, strict=True)])
-    return wandb.plot.line(table, "recall", "precision", title=tag)
-
-
-def _text(text: str) -> Any:
-    """W&B shows no Markdown among the values of a run: a table is one there, anything else is its letters."""
-    import wandb
-
-    lines = [line.strip() for line in text.strip().splitlines()]
-    rows = [_cells(line) for line in lines if line.startswith("|")]
-    if len(rows) == len(lines) > 1 and re.fullmatch(r"[\s:|-]+", lines[1]) and len({*map(len, rows)}) == 1:
-        return _table(rows[0], rows[2:])
-    letters = f'<pre style="white-space: pre-wrap">{html.escape(text)}</pre>'
-    return wandb.Html(letters, data_is_not_path=True)
-
-
-def _cells(line: str) -> list[str]:
-    return [cell.strip().replace("\\|", "|") for cell in _BAR.split(line)[1:-1]]
-
-
-def _table(columns: list[str], rows: list[list[Any]]) -> Any:
-    import wandb
-
-    return wandb.Table(columns=columns, data=rows)
+        # W&B shows no Markdown among the values of a run: a table is one there, anything else is its letters.
+        lines = [line.strip() for line in medium.text.strip().splitlines()]
+        cells = [
+            [cell.strip().replace("\\|", "|") for cell in _BAR.split(line)[1:-1]]
+            for line in lines
+            if line.startswith("|")
+        ]
+        if len(cells) == len(lines) > 1 and re.fullmatch(r"[\s:|-]+", lines[1]) and len({*map(len, cells)}) == 1:
+            yield wandb.Table(columns=cells[0], data=cells[2:])
+        else:
+            letters = f'<pre style="white-space: pre-wrap">{html.escape(medium.text)}</pre>'
+            yield wandb.Html(letters, data_is_not_path=True)

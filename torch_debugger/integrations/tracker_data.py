@@ -86,14 +86,11 @@ class MediaDecoder(Decoder):
         records = super().decode(payload)
         if not records:
             with suppress(*FOREIGN):
-                self._look(payload)
+                event = self._parser.parse(payload)
+                for value in event.values:
+                    for medium in _media(event.step, event.time, value):
+                        self._see(value.tag, medium)
         return records
-
-    def _look(self, payload: bytes) -> None:
-        event = self._parser.parse(payload)
-        for value in event.values:
-            for medium in _media(event.step, event.time, value):
-                self._see(value.tag, medium)
 
 
 def _media(step: int, time: float, value: Value) -> list[Medium]:
@@ -206,46 +203,32 @@ def facts_of(record: Record) -> Facts:
     """By names such as run/torch or git/commit; empty for records that say nothing of the setting."""
     match record:
         case RunFact():
-            return _of_run(record)
+            return {
+                "run/script": os.path.basename(record.script),
+                "run/python": record.python,
+                "run/torch": record.torch,
+                "run/device": record.device,
+                "run/torch_debugger": record.debugger,
+            }
         case Surroundings():
-            return _of_surroundings(record)
+            # Neither the script's text nor the diff nor hundreds of packages: they stay in the log.
+            facts: Facts = {
+                "run/command": shlex.join(record.command),
+                "run/script_hash": record.script_hash,
+                "git/commit": record.git_commit,
+                "git/branch": record.git_branch,
+                "git/dirty": "" if record.git_dirty is None or not record.git_commit else record.git_dirty,
+            }
+            facts |= {f"hardware/{name}": value for name, value in record.hardware.items()}
+            facts |= {f"environment/{name}": value for name, value in record.environment.items()}
+            return {name: value for name, value in facts.items() if value != ""}
         case SeedFact():
             return {f"seed/{name}": seed for name, seed in record.seeds.items()}
         case ModelFact():
-            return _of_model(record)
+            size = sum(math.prod(parameter.shape) for parameter in record.parameters)
+            return {f"{record.root}/kind": record.kind, f"{record.root}/parameters": size}
         case _:
             return {}
-
-
-def _of_run(run: RunFact) -> Facts:
-    return {
-        "run/script": os.path.basename(run.script),
-        "run/python": run.python,
-        "run/torch": run.torch,
-        "run/device": run.device,
-        "run/torch_debugger": run.debugger,
-    }
-
-
-def _of_surroundings(around: Surroundings) -> Facts:
-    """Neither the script's text nor the diff nor hundreds of packages: they stay in the log."""
-    facts: Facts = {
-        "run/command": shlex.join(around.command),
-        "run/script_hash": around.script_hash,
-        "git/commit": around.git_commit,
-        "git/branch": around.git_branch,
-        "git/dirty": "" if around.git_dirty is None or not around.git_commit else around.git_dirty,
-    }
-    for heading, values in [("hardware", around.hardware), ("environment", around.environment)]:
-        facts |= {f"{heading}/{name}": value for name, value in values.items()}
-    return {name: value for name, value in facts.items() if value != ""}
-
-
-def _of_model(model: ModelFact) -> Facts:
-    return {
-        f"{model.root}/kind": model.kind,
-        f"{model.root}/parameters": sum(math.prod(parameter.shape) for parameter in model.parameters),
-    }
 
 
 # Tables of layers as a few series a tracker can draw: per tensor while they are few, else their spread.
@@ -276,22 +259,19 @@ class LayerSeries:
         return found
 
     def _of_column(self, rows: TensorRows, column: str) -> dict[str, float]:
-        heading = f"{rows.table.kind}_{column}"
-        by_name = rows.by_name(column)
-        if self._is_whole(rows.table):
-            return {f"{heading}/{name}": value for name, value in by_name.items() if not math.isnan(value)}
-        known = [value for value in by_name.values() if not math.isnan(value)]
-        if not known:
-            return {}
-        spread = {"lowest": min(known), "median": statistics.median(known), "highest": max(known)}
-        return {f"{heading} of {rows.table.root}/{which}": value for which, value in spread.items()}
-
-    def _is_whole(self, table: Table) -> bool:
+        heading, table = f"{rows.table.kind}_{column}", rows.table
         if table not in self._whole:
             wanted = len(table.names) * len(_TELLING[table.kind])
             self._whole[table] = self._series + wanted <= _MOST_SERIES
             self._series += wanted if self._whole[table] else 0
-        return self._whole[table]
+        known = {name: value for name, value in rows.by_name(column).items() if not math.isnan(value)}
+        if self._whole[table]:
+            return {f"{heading}/{name}": value for name, value in known.items()}
+        if not known:
+            return {}
+        numbers = known.values()
+        spread = {"lowest": min(numbers), "median": statistics.median(numbers), "highest": max(numbers)}
+        return {f"{heading} of {table.root}/{which}": value for which, value in spread.items()}
 
 
 # A histogram with as many bins as a tracker takes.

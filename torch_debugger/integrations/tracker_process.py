@@ -26,7 +26,12 @@ _ABANDONED = Ending({"outcome": "unknown"}, "Nobody was left to judge this run a
 def main() -> None:
     """`folder directory name` and the tracker as JSON, as words of the command line."""
     folder, directory, name, chosen = sys.argv[1:]
-    orders, answers = _take_over_channels()
+    folder, directory, name, chosen = sys.argv[1:]
+    # What the library and its own processes print goes nowhere, and they do not hold our channels open.
+    orders, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in (0, 1, 2):
+        os.dup2(nowhere, stream)
     os.nice(10)  # the training comes first
     endings: Endings = queue.SimpleQueue()
     threading.Thread(target=_await_ending, args=(orders, endings), daemon=True).start()
@@ -45,15 +50,6 @@ def main() -> None:
         has=lambda step: answer(step=step),
     )
     delivery.carry(folder, endings)
-
-
-def _take_over_channels() -> tuple[IO[str], IO[str]]:
-    """What the library and its own processes print goes nowhere, and they do not hold our channels open."""
-    orders, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), "w")
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in (0, 1, 2):
-        os.dup2(nowhere, stream)
-    return orders, answers
 
 
 def _await_ending(orders: IO[str], endings: Endings) -> None:
