@@ -172,7 +172,7 @@ def draw_bars(
     count = min(found.shape[1], _MOST_FEATURES)
     figure = new_figure(6.4, len(rows) * (0.22 * count + 0.7) + 0.5, title)
     for row, (example, label) in enumerate(rows):
-        axes = plain_axes(figure.add_subplot(len(rows), 1, row + 1))
+        axes = plain_axes(figure.add_subplot(len(rows), 1, row + 1), "attribution")
         largest = np.argsort(-np.abs(found[row]))[:count][::-1]
         sizes = found[row][largest]
         axes.barh(range(count), sizes, color=np.where(sizes < 0, ACCENT, SECOND).tolist(), height=0.7)
@@ -181,7 +181,6 @@ def draw_bars(
         axes.set_yticks(range(count), [f"{name} = {value:.3g}" for name, value in shown])
         axes.axvline(0, color=INK, linewidth=0.6)
         axes.set_title(label.replace("\n", ", "), fontsize=8, color=INK, loc="left")
-        axes.set_xlabel("attribution", fontsize=8, color=INK)
     return figure
 
 

@@ -210,7 +210,8 @@ def _table(title: str, parts: Parts, labels: Sequence[str], words: Sequence[str]
     low, high = np.nanmin(whole, axis=0), np.nanmax(whole, axis=0)
     rows, columns = shown.shape
     figure = titled_figure(max(6.0, min(15.0, 0.32 * columns + 1.6)), 0.22 * rows + 2.4, title)
-    axes = plain_axes(figure.add_subplot())
+    down = "sample: label" if any(labels) else "sample"
+    axes = plain_axes(figure.add_subplot(), "column, and its range in the batch", down)
     unit = (shown - low) / np.where(high > low, high - low, 1.0)
     axes.imshow(paint(unit, MAGNITUDE, 0.0, 1.0), aspect="auto", interpolation="nearest")
     every = -(-columns // 45)
@@ -221,8 +222,6 @@ def _table(title: str, parts: Parts, labels: Sequence[str], words: Sequence[str]
     ]
     axes.set_xticks(range(0, columns, every), ticks, rotation=90, fontsize=7)
     axes.set_yticks(range(rows), numbered(labels), fontsize=7)
-    axes.set_xlabel("column, and its range in the batch", fontsize=8, color=INK)
-    axes.set_ylabel("sample: label" if any(labels) else "sample", fontsize=8, color=INK)
     put_below(figure, [*words, "Each column from its least (dark) to its greatest value (bright); NaN in magenta."])
     return figure
 

@@ -165,9 +165,7 @@ def drawn_points(
     thumbnails: NDArray[Any] | None,
 ) -> Figure:
     figure = new_figure(7.6, 6.2, title)
-    axes = plain_axes(figure.add_subplot())
-    axes.set_xlabel(projection.axes[0], fontsize=_FONT, color=INK)
-    axes.set_ylabel(projection.axes[1], fontsize=_FONT, color=INK)
+    axes = plain_axes(figure.add_subplot(), *projection.axes)
     axes.set_title(caption, fontsize=_FONT, color=INK, loc="left")
     points = projection.points
     if labels is None:

@@ -167,13 +167,11 @@ def _heat_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
     figure = titled_figure(7.5, sum(heights) + 0.75 * len(panels) + 0.7, title)
     places = figure.subplots(len(panels), 1, squeeze=False, gridspec_kw={"height_ratios": heights})[:, 0]
     for axes, (table, heading, across, down, ticks) in zip(places, panels, strict=True):
-        plain_axes(axes)
+        plain_axes(axes, across, down)
         signed = bool((table < 0).any())
         reach = largest(table)
         axes.imshow(paint_map(table, signed), aspect="auto", interpolation="nearest")
         axes.set_title(heading, fontsize=8, color=INK, loc="left").set_parse_math(False)
-        axes.set_xlabel(across, fontsize=8, color=INK)
-        axes.set_ylabel(down, fontsize=8, color=INK)
         every = -(-len(ticks) // 12)
         axes.set_yticks(range(0, len(ticks), every), [str(tick) for tick in ticks[::every]])
         low, colours = (-reach, SIGNED) if signed else (0.0, MAGNITUDE)

@@ -46,11 +46,15 @@ def say_below(figure: Figure, note: str) -> Figure:
     return figure
 
 
-def plain_axes(axes: Axes) -> Axes:
-    """A frame of two lines, small labels, for curves and bars."""
+def plain_axes(axes: Axes, across: str = "", down: str = "") -> Axes:
+    """A frame of two lines, small labels, for curves and bars; what its sides are, where that is said."""
     axes.spines[["top", "right"]].set_visible(False)
     axes.spines[["left", "bottom"]].set_color(PALE)
     axes.tick_params(colors=INK, labelsize=_LABEL, length=3)
+    if across:
+        axes.set_xlabel(across, fontsize=_LABEL, color=INK)
+    if down:
+        axes.set_ylabel(down, fontsize=_LABEL, color=INK)
     return axes
 
 

@@ -17,7 +17,6 @@ from torch.nn.modules.conv import _ConvNd, _ConvTransposeNd
 from torch_debugger.model.layers import clean_path, one_layer
 from torch_debugger.pictures.figures import (
     ACCENT,
-    INK,
     PALE,
     SIGNED,
     Floats,
@@ -242,12 +241,10 @@ def _strips(bank: FilterBank) -> Figure:
     height, width = sheet.shape[:2]
     step_in = min(0.11, 11 / width, 14 / height)
     figure = titled_figure(max(4.5, width * step_in + 0.8), height * step_in + 1.4, bank.title)
-    axes = plain_axes(figure.add_subplot())
+    axes = plain_axes(figure.add_subplot(), across, "filter")
     axes.imshow(sheet, interpolation="nearest" if step_in > 0.03 else "antialiased")
     _number_along(axes.yaxis, range(len(plates)), plates.shape[2] + 1, plates.shape[2])
     _number_along(axes.xaxis, names, plates.shape[3] + 1, plates.shape[3])
-    axes.set_xlabel(across, fontsize=8, color=INK)
-    axes.set_ylabel("filter", fontsize=8, color=INK)
     put_below(figure, words)
     return figure
 
@@ -278,10 +275,8 @@ def _matrix(bank: FilterBank) -> Figure:
     height, width = table.shape
     step_in = min(0.2, 8 / width, 8 / height)
     figure = titled_figure(max(5.0, width * step_in + 1.6), max(2.0, height * step_in + 1.2), bank.title)
-    axes = plain_axes(figure.add_subplot())
+    axes = plain_axes(figure.add_subplot(), "input channel", "output channel")
     reach = largest(table)
     axes.imshow(paint_signed(table), interpolation="nearest", aspect="auto")
-    axes.set_xlabel("input channel", fontsize=8, color=INK)
-    axes.set_ylabel("output channel", fontsize=8, color=INK)
     colour_bar(figure, axes, SIGNED, -reach, reach, "weight")
     return figure

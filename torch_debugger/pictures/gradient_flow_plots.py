@@ -16,7 +16,6 @@ from torch import nn
 from torch_debugger.model.layers import clean_path, inner_model
 from torch_debugger.pictures.figures import (
     ACCENT,
-    INK,
     PALE,
     SECOND,
     Floats,
@@ -66,7 +65,7 @@ class GradientFlow(RemarkedPicture):
         count = len(self.layers)
         width = min(16.0, max(5.5, 0.24 * count + 1.5))
         figure = titled_figure(width, 4.6, f"{self.title}: mean and largest |grad|")
-        axes = plain_axes(figure.add_subplot())
+        axes = plain_axes(figure.add_subplot(), "layers in the model's order", "|grad|, logarithmic")
         places = np.arange(count)
         # One decade below the least mean; at most fifteen below the top.
         positive = self.mean[np.isfinite(self.mean) & (self.mean > 0)]
@@ -91,8 +90,6 @@ class GradientFlow(RemarkedPicture):
         every = math.ceil(count / _NAMES)
         names = [shortened(name, 28) for name in self.layers[::every]]
         axes.set_xticks(places[::every], names, rotation=90, fontsize=7)
-        axes.set_ylabel("|grad|, logarithmic", fontsize=8, color=INK)
-        axes.set_xlabel("layers in the model's order", fontsize=8, color=INK)
         axes.legend(fontsize=8, frameon=False, loc="lower left", bbox_to_anchor=(0, 1.0), ncols=6, borderpad=0)
         more = [f"One layer in {every} is named."] if every > 1 else []
         put_below(figure, [*self.remarks, *more])

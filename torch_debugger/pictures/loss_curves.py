@@ -14,7 +14,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
-from torch_debugger.pictures.figures import CYCLE, INK, PALE, SECOND, plain_axes, put_below, titled_figure
+from torch_debugger.pictures.figures import CYCLE, PALE, SECOND, plain_axes, put_below, titled_figure
 from torch_debugger.pictures.picture import RemarkedPicture
 from torch_debugger.system.errors import UsageError
 
@@ -61,7 +61,7 @@ def loss_curve(
 
 def _draw(title: str, lines: list[Line], marks: list[Mark], smooth: int | None, remarks: list[str]) -> Figure:
     figure = titled_figure(8.0, 4.0 + 0.16 * (len(remarks) + min(len(marks), _MOST_MARKS)), title)
-    axes = plain_axes(figure.add_subplot())
+    axes = plain_axes(figure.add_subplot(), "step", lines[0].name if len(lines) == 1 else "value")
     for line, colour in zip(lines, CYCLE * (1 + len(lines) // len(CYCLE)), strict=False):
         count = len(line.values)
         usual = 0 if count < _SMOOTH else min(_WIDEST, max(2, count // 60))
@@ -87,8 +87,6 @@ def _draw(title: str, lines: list[Line], marks: list[Mark], smooth: int | None, 
         low, high = np.quantile(known, [0.01, 1.0])
         if math.log10(high / low) >= _DECADES:
             axes.set_yscale("log")
-    axes.set_xlabel("step", fontsize=8, color=INK)
-    axes.set_ylabel(lines[0].name if len(lines) == 1 else "value", fontsize=8, color=INK)
     words = [*remarks, *_mark(axes, marks)]
     axes.legend(fontsize=8, frameon=False, loc="best")
     put_below(figure, words)
