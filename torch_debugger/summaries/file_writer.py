@@ -21,7 +21,7 @@ import numpy as np
 from torch_debugger.log.histogram_buckets import default_edges
 from torch_debugger.log.scalar_events import GivenTime
 from torch_debugger.log.writer import open_log
-from torch_debugger.records import ForeignEvent, GraphSummary, Record
+from torch_debugger.records import Chart, ForeignEvent, GraphSummary, Record
 from torch_debugger.source.frames import user_frame
 from torch_debugger.system.clocks import time
 from torch_debugger.system.errors import DebuggerError
@@ -182,6 +182,9 @@ class Files:
         comet_config: dict[str, Any] | None = None,
         **kwargs: Any,
     ) -> None:
+        """Without `log_dir` the folder is runs/DATE_HOST followed by `comment`. With `purge_step` readers
+        forget what earlier files of the folder hold from that step on. The log is written at least once a
+        second, whatever `max_queue` and `flush_secs` say."""
         now = datetime.now().strftime("%b%d_%H-%M-%S")
         folder = log_dir or logdir or os.path.join("runs", f"{now}_{socket.gethostname()}{comment}")
         self.log_dir = self.logdir = os.fspath(folder) if isinstance(folder, os.PathLike) else folder
@@ -198,6 +201,7 @@ class Files:
         begin_anew_after_fork(self)
         self._step: int = 0
         self._time: float | None = None
+        self._charts: dict[tuple[str, str], Chart] = {}  # of custom scalars
         self._get_file_writer()
         if comet_config and not comet_config.get("disabled"):
             say("SummaryWriter writes TensorBoard files; comet_config is not used.")

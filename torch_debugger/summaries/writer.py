@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from torch_debugger.records import (
-    Chart,
     ChartsSummary,
     GraphSummary,
     HistogramSummary,
@@ -358,28 +357,6 @@ class SummaryWriter(ScalarWriter, SpreadWriter, MediaWriter):
     No method raises into the training: what cannot be written is said once for each line of the script, on
     stderr, and counted. Files are written by a thread; `close()` or the end of the program completes them.
     """
-
-    def __init__(
-        self,
-        log_dir: Any = None,
-        comment: str = "",
-        purge_step: int | None = None,
-        max_queue: int = 10,
-        flush_secs: float = 120,
-        filename_suffix: str = "",
-        write_to_disk: bool = True,
-        logdir: Any = None,
-        comet_config: dict[str, Any] | None = None,
-        **kwargs: Any,
-    ) -> None:
-        """Without `log_dir` the folder is runs/DATE_HOST followed by `comment`. With `purge_step` readers
-        forget what earlier files of the folder hold from that step on. The log is written at least once a
-        second, whatever `max_queue` and `flush_secs` say."""
-        super().__init__(
-            log_dir, comment, purge_step, max_queue, flush_secs, filename_suffix, write_to_disk, logdir, comet_config,
-            **kwargs,
-        )  # fmt: skip
-        self._charts: dict[tuple[str, str], Chart] = {}
 
     @sparing
     def add_hparams(
