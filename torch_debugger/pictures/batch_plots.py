@@ -55,7 +55,7 @@ from torch_debugger.pictures.figures import (
     wrapped,
 )
 from torch_debugger.pictures.image_grids import Mosaic, Tile, mosaic_figure, small_multiples
-from torch_debugger.pictures.picture import RemarkedPicture
+from torch_debugger.pictures.picture import Picture
 from torch_debugger.system.errors import UsageError
 
 
@@ -68,7 +68,7 @@ def show_batch(
     augmented: bool | int | None = None,
     decode: Decode | None = None,
     kind: str | None = None,
-) -> RemarkedPicture:
+) -> Picture:
     """What a model is given: images, tokens, series or a table, with labels, ranges, and what looks odd.
 
         show_batch(train_loader).save("batch.png")
@@ -111,7 +111,7 @@ def show_batch(
     written = label_texts(parts.labels, names, shown)
     arrays = {"inputs": parts.inputs} if isinstance(parts.inputs, np.ndarray) else {}
     arrays |= {"labels": parts.labels} if isinstance(parts.labels, np.ndarray) else {}
-    return RemarkedPicture(title, arrays, lambda: draw_batch(title, parts, written, texts, said), said)
+    return Picture(title, arrays, lambda: draw_batch(title, parts, written, texts, said), said)
 
 
 def _title(source: Any, parts: Parts) -> str:
@@ -253,7 +253,7 @@ Array = NDArray[Any]
 _ATTRIBUTES = ("transform", "transforms")  # torchvision's datasets have both
 
 
-def show_augmentation(source: Any, *, draws: int, most: int) -> RemarkedPicture:
+def show_augmentation(source: Any, *, draws: int, most: int) -> Picture:
     dataset = getattr(source, "dataset", source) if not isinstance(source, Subset) else source
     if not is_dataset(dataset) or not hasattr(dataset, "__getitem__"):
         raise UsageError(
@@ -271,7 +271,7 @@ def show_augmentation(source: Any, *, draws: int, most: int) -> RemarkedPicture:
     title = f"{len(indices)} samples, each drawn {draws} times"
     draw = _images if read_parts(drawn[0][0][None]).kind == IMAGES else _waves
     arrays = {f"sample {index}": np.stack(each) for index, each in zip(indices, drawn, strict=True) if _alike(each)}
-    return RemarkedPicture(title, arrays, lambda: draw(title, indices, bare, drawn, remarks), remarks)
+    return Picture(title, arrays, lambda: draw(title, indices, bare, drawn, remarks), remarks)
 
 
 def without_transform(dataset: Any) -> Any:

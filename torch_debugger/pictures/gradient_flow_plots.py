@@ -26,7 +26,7 @@ from torch_debugger.pictures.figures import (
 )
 from torch_debugger.pictures.histograms import is_bias
 from torch_debugger.pictures.model_runs import Inputs, as_batch, call, for_a_picture
-from torch_debugger.pictures.picture import RemarkedPicture
+from torch_debugger.pictures.picture import Picture
 from torch_debugger.stats.values import values_of
 from torch_debugger.system.errors import UsageError
 
@@ -37,7 +37,7 @@ _HUGE = 1e6  # also with the scale of a GradScaler in it
 _NAMES = 60  # that can be read along an axis
 
 
-class GradientFlow(RemarkedPicture):
+class GradientFlow(Picture):
     """`layers` in order, `mean` and `largest` of |grad| for each (NaN where there is none), and the names of
     those that are `missing`, `vanished` or `exploded`."""
 

@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from torch_debugger.pictures.figures import CYCLE, PALE, SECOND, plain_axes, put_below, titled_figure
-from torch_debugger.pictures.picture import RemarkedPicture
+from torch_debugger.pictures.picture import Picture
 from torch_debugger.system.errors import UsageError
 
 # A loss over the steps of a run, with what went wrong marked where it did.
@@ -27,7 +27,7 @@ _MOST_MARKS = 6
 
 def loss_curve(
     run: Any, tag: str | Sequence[str] | None = None, *, steps: Any = None, smooth: int | None = None
-) -> RemarkedPicture:
+) -> Picture:
     """The loss over a run: every point, and a smoothed line over them.
 
         loss_curve(torch_debugger.Run("runs/train-1")).save("loss.png")
@@ -56,7 +56,7 @@ def loss_curve(
     points = max(len(line.values) for line in lines)
     title = f"{names} over {points:,} point{'s'[: points != 1]}"
     arrays = {f"{line.name}: {what}": getattr(line, what) for line in lines for what in ("steps", "values")}
-    return RemarkedPicture(title, arrays, lambda: _draw(title, lines, marks, smooth, remarks), remarks)
+    return Picture(title, arrays, lambda: _draw(title, lines, marks, smooth, remarks), remarks)
 
 
 def _draw(title: str, lines: list[Line], marks: list[Mark], smooth: int | None, remarks: list[str]) -> Figure:

@@ -290,7 +290,7 @@ _TINY = (
 
 
 def text_table(rows: Sequence[GradientRow]) -> str:
-    shown = _shown(rows)
+    shown, below = _shown(rows)
     table = Table(*HEADINGS, box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="")
     for column in table.columns[:-1]:
         column.no_wrap = True
@@ -303,15 +303,15 @@ def text_table(rows: Sequence[GradientRow]) -> str:
     width = max(_NARROWEST, Console().width)
     Console(file=target, width=width, color_system=None).print(table)
     lines = [line.rstrip() for line in target.getvalue().splitlines()]
-    words = [part for line in _words(rows, len(rows) - len(shown)) for part in textwrap.wrap(line, width)]
+    words = [part for line in below for part in textwrap.wrap(line, width)]
     return "\n".join([*lines, *words])
 
 
 def html_table(rows: Sequence[GradientRow]) -> str:
-    shown = _shown(rows)
+    shown, below = _shown(rows)
     head = "".join(f"<th style='text-align:left'>{name}</th>" for name in HEADINGS)
     body = "".join(f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in _cells(row))}</tr>" for row in shown)
-    words = "".join(f"<p>{html.escape(line)}</p>" for line in _words(rows, len(rows) - len(shown)))
+    words = "".join(f"<p>{html.escape(line)}</p>" for line in below)
     return f"<table><tr>{head}</tr>{body}</table>{words}"
 
 
@@ -323,20 +323,17 @@ def _cells(row: GradientRow) -> list[str]:
     return [row.name, f"[{shape}]", row.status, norm, ratio, ". ".join(filter(None, (row.why, shared)))]
 
 
-def _shown(rows: Sequence[GradientRow]) -> list[GradientRow]:
-    """All that are not fine, and of those that are the first ones."""
+def _shown(rows: Sequence[GradientRow]) -> tuple[list[GradientRow], list[str]]:
+    """All that are not fine, and of those that are the first ones; and the lines below them."""
     fine = [row for row in rows if row.status == "fine"]
     left_out = {row.name for row in fine[_FINE_SHOWN:]}
-    return [row for row in rows if row.name not in left_out]
-
-
-def _words(rows: Sequence[GradientRow], left_out: int) -> list[str]:
+    shown = [row for row in rows if row.name not in left_out]
     problems = sum(not row.ok for row in rows)
     look = f"{problems} {'needs' if problems == 1 else 'need'} a look" if problems else "nothing to worry about"
-    words = [f"{len(rows)} parameters, {look}."]
-    if left_out:
-        words.insert(0, f"{left_out} more are fine.")
-    return [*words, _TINY] if any(row.status == "tiny" for row in rows) else words
+    lines = [f"{len(rows) - len(shown)} more are fine."] if len(shown) < len(rows) else []
+    lines.append(f"{len(rows)} parameters, {look}.")
+    lines += [_TINY] if any(row.status == "tiny" for row in rows) else []
+    return shown, lines
 
 
 # What a loss depends on: the leaves of its graph; and the losses within the caller's reach.

@@ -47,14 +47,15 @@ class Picture:
     picture.log(writer, "cam", step)
     """
 
-    def __init__(self, title: str, arrays: Arrays, draw: Callable[[], Figure]) -> None:
+    def __init__(self, title: str, arrays: Arrays, draw: Callable[[], Figure], remarks: Sequence[str] = ()) -> None:
         self.title = title
         self.arrays = dict(arrays)
+        self.remarks = tuple(remarks)  # what it says in words: sentences, that stand in it
         self._draw = draw
 
     def __repr__(self) -> str:
-        held = ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays.items())
-        return f"<Picture: {self.title}; {held}>"
+        arrays = ", ".join(f"{name} {list(array.shape)}" for name, array in self.arrays.items())
+        return f"<Picture: {self.title}; {arrays}>"
 
     def figure(self) -> Figure:
         """A new matplotlib figure, known to no pyplot: nothing has to be closed."""
@@ -82,10 +83,11 @@ class Picture:
 
     def show(self) -> None:
         """Below the cell of a notebook; elsewhere with the machine's own viewer of images."""
-        display = notebook_display()
-        if display is not None:
-            display(self)
-        elif has_screen():
+        ipython = sys.modules.get("IPython")  # never imported for it
+        shell = ipython.get_ipython() if ipython is not None else None
+        if ipython is not None and getattr(shell, "kernel", None) is not None:
+            ipython.display.display(self)
+        elif sys.platform in ("darwin", "win32") or os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"):
             Image.fromarray(self.pixels()).show(title=self.title)
         else:
             raise UsageError('there is no screen here to show a picture on: picture.save("picture.png").')
@@ -104,29 +106,3 @@ class Picture:
 
     def _repr_png_(self) -> bytes:
         return self.png()
-
-
-# A picture with something to say: its remarks are sentences, and stand in it.
-class RemarkedPicture(Picture):
-    """`remarks` has what the picture says in words."""
-
-    def __init__(self, title: str, arrays: Arrays, draw: Callable[[], Figure], remarks: Sequence[str]) -> None:
-        super().__init__(title, arrays, draw)
-        self.remarks = tuple(remarks)
-
-
-# Where a picture can be shown: in the notebook that runs us, or on a screen.
-def notebook_display() -> Callable[[Any], Any] | None:
-    """What shows things below a cell, where there is one; IPython is never imported for it."""
-    ipython = sys.modules.get("IPython")
-    shell = ipython.get_ipython() if ipython is not None else None
-    if ipython is None or getattr(shell, "kernel", None) is None:
-        return None
-    shown: Callable[[Any], Any] = ipython.display.display
-    return shown
-
-
-def has_screen() -> bool:
-    if sys.platform in ("darwin", "win32"):
-        return True
-    return bool(os.environ.get("DISPLAY") or os.environ.get("WAYLAND_DISPLAY"))
