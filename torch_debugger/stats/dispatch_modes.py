@@ -57,7 +57,8 @@ def unseen(function: Callable[..., Any], *arguments: Any) -> Any:
     """A mode or a tensor class of the user's that counts or logs operations must not meet ours."""
     with torch._C.DisableTorchFunction():
         if shards_expected():
-            return _on_this_rank(function, *arguments)
+            with _disable_current_modes(), ThisRankOnly():  # type: ignore[no-untyped-call]
+                return function(*arguments)
         if _leaves_classes:
             with _disable_current_modes(), _ClassesLeftAlone():  # type: ignore[no-untyped-call]
                 return function(*arguments)
@@ -71,11 +72,6 @@ def same_state(one: torch.Tensor, other: torch.Tensor) -> bool:
     """Of random generators, bytes of the CPU's memory; torch.equal would stand in the script's profile."""
     first, second = (ctypes.string_at(state.data_ptr(), state.nbytes) for state in (one, other))
     return first == second
-
-
-def _on_this_rank(function: Callable[..., Any], *arguments: Any) -> Any:
-    with _disable_current_modes(), ThisRankOnly():  # type: ignore[no-untyped-call]
-        return function(*arguments)
 
 
 # Models whose parameters lie in parts on several ranks (FSDP, tensor parallelism), looked at without a word between
@@ -95,18 +91,17 @@ class OutOfReachError(Exception):
 def expect_shards(model: nn.Module) -> bool:
     """Whether this model is spread; then all our arithmetic is confined to this rank from now on."""
     global _expected
-    _expected = _expected or any(map(_is_spread, model.modules()))
+    if not _expected:
+        for module in model.modules():
+            kinds = {kind.__name__ for kind in type(module).__mro__}
+            parameters = vars(module).get("_parameters", {}).values()
+            has_parts = any(type(each).__name__ == _SPREAD_KIND for each in parameters)
+            _expected = _expected or has_parts or not kinds.isdisjoint(_PARTS_KEEPERS)
     return _expected
 
 
 def shards_expected() -> bool:
     return _expected
-
-
-def _is_spread(module: nn.Module) -> bool:
-    kinds = {kind.__name__ for kind in type(module).__mro__}
-    kept = vars(module).get("_parameters", {}).values()
-    return not kinds.isdisjoint(_PARTS_KEEPERS) or any(type(each).__name__ == _SPREAD_KIND for each in kept)
 
 
 def is_of_parts(error: BaseException) -> bool:

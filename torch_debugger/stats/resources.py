@@ -18,7 +18,11 @@ from torch_debugger.system.files import kernel_text
 
 
 def measure_memory(step: int) -> MemoryFact:
-    resident = _resident_bytes()
+    # Not by psutil where it can be helped: the `open` that it calls may be the script's, and so may be the module
+    # that it finds under its own name.
+    pages = kernel_text("/proc/self/statm").split()
+    on_linux = bool(pages)
+    resident = int(pages[1]) * resource.getpagesize() if on_linux else int(psutil.Process().memory_info().rss)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     peak_bytes = peak if sys.platform == "darwin" else peak * 1024
     used = torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
@@ -31,25 +35,14 @@ def measure_memory(step: int) -> MemoryFact:
     )
 
 
-# Not by psutil where it can be helped: the `open` that it calls may be the script's, and so may be the module
-# that it finds under its own name.
-
-
-def _resident_bytes() -> int:
-    pages = kernel_text("/proc/self/statm").split()
-    if not pages:  # not Linux
-        return int(psutil.Process().memory_info().rss)
-    return int(pages[1]) * resource.getpagesize()
-
-
 def host_memory() -> tuple[int, int]:
     """All of it, and what can be had without swapping."""
     lines = (line.split() for line in kernel_text("/proc/meminfo").splitlines())
-    told = {line[0]: int(line[1]) * 1024 for line in lines if len(line) > 1}
-    if not {"MemTotal:", "MemAvailable:"} <= told.keys():  # not Linux
+    sizes = {line[0]: int(line[1]) * 1024 for line in lines if len(line) > 1}
+    if not {"MemTotal:", "MemAvailable:"} <= sizes.keys():  # not Linux
         memory = psutil.virtual_memory()
         return memory.total, memory.available
-    return told["MemTotal:"], told["MemAvailable:"]
+    return sizes["MemTotal:"], sizes["MemAvailable:"]
 
 
 @dataclass(frozen=True)
@@ -131,20 +124,14 @@ def of_workers(iterator: Any) -> dict[int, CoreUse]:
     """Those that load for a DataLoader, by process id; empty where it has none or the system does not tell."""
     found = {}
     for worker in list(getattr(iterator, "_workers", ()))[:_MOST]:
-        use = _of_process(worker.pid) if worker.pid else None
-        if use is not None:
-            found[worker.pid] = use
+        main = _scheduled(str(worker.pid)) if worker.pid else None
+        text = kernel_text(f"/proc/{worker.pid}/stat") if main is not None else ""
+        if main is not None and text:
+            # The name of the program, in parentheses, may hold anything: count from behind it.
+            numbers = text.rpartition(")")[2].split()
+            cpu_s = (int(numbers[11]) + int(numbers[12])) / _TICKS
+            found[worker.pid] = CoreUse(cpu_s, main.queued_s, int(numbers[17]))
     return found
-
-
-def _of_process(pid: int) -> CoreUse | None:
-    main = _scheduled(str(pid))
-    text = kernel_text(f"/proc/{pid}/stat")
-    if main is None or not text:
-        return None
-    # The name of the program, in parentheses, may hold anything: count from behind it.
-    numbers = text.rpartition(")")[2].split()
-    return CoreUse((int(numbers[11]) + int(numbers[12])) / _TICKS, main.queued_s, int(numbers[17]))
 
 
 def _scheduled(who: str) -> CoreUse | None:

@@ -44,7 +44,8 @@ def measure(tensor: torch.Tensor) -> torch.Tensor:
     length = norm(data)
     # aminmax copies what is not contiguous
     low, high = torch.aminmax(data) if data.is_contiguous() else (data.amin(), data.amax())
-    mean = _add([part.sum(dtype=length.dtype) for part in _parts(data)]) / count
+    sums = [part.sum(dtype=length.dtype) for part in _parts(data)]
+    mean = (sums[0] if len(sums) == 1 else torch.stack(sums).sum()) / count
     variance = (length * length / count - mean * mean).clamp_min(0)
     spread = sampled(data, SAMPLE)  # counting is the dearest of the five, and a share needs no census
     zeros = 1.0 - torch.count_nonzero(spread) / spread.numel()
@@ -72,10 +73,6 @@ def _parts(data: torch.Tensor) -> tuple[torch.Tensor, ...]:
     if data.dtype not in _NARROW or data.device.type != "cpu" or data.numel() <= _AT_ONCE:
         return (data,)
     return torch.split(_row(data).flatten(), _AT_ONCE)
-
-
-def _add(numbers: list[torch.Tensor]) -> torch.Tensor:
-    return numbers[0] if len(numbers) == 1 else torch.stack(numbers).sum()
 
 
 def sampled(tensor: torch.Tensor, limit: int = 4096) -> torch.Tensor:
@@ -242,18 +239,14 @@ def checksums(tensors: Sequence[torch.Tensor], limit: int = ELEMENTS) -> torch.T
     told to the last bit; of float64 what a float32 keeps."""
     rows = torch.zeros(len(tensors), limit, dtype=torch.int64, device=tensors[0].device)
     for row, tensor in zip(rows, tensors, strict=True):
-        numbers = _as_whole(sampled(tensor, limit))
-        row[: numbers.numel()] = numbers
+        numbers = sampled(tensor, limit)
+        if numbers.is_floating_point():
+            numbers = numbers.float().contiguous().view(torch.int32)
+        row[: numbers.numel()] = numbers.to(torch.int64)
     # Odd multipliers, so that neither an exchange nor a shift of numbers goes unseen.
     places = torch.arange(1, limit + 1, device=rows.device) * 0x9E3779B1 | 1
     mixed = (rows * places).sum(dim=1)
     return torch.bitwise_and(mixed ^ (mixed >> 29), 2**BITS - 1)
-
-
-def _as_whole(numbers: torch.Tensor) -> torch.Tensor:
-    if numbers.is_floating_point():
-        return numbers.float().contiguous().view(torch.int32).to(torch.int64)
-    return numbers.to(torch.int64)
 
 
 # A small number that stands for a sample: the same sample always has the same one.

@@ -19,30 +19,19 @@ Values = tuple[torch.Tensor | None, tuple[str, ...]]  # None: it holds none; and
 
 def values_of(tensor: torch.Tensor) -> Values:
     """The elements in one row, and remarks such as "3 of 100 stored" for a sparse tensor."""
-    missing = _why_no_values(tensor)
-    if missing:
-        return None, (missing,)
+    if nn.parameter.is_lazy(tensor):
+        return None, ("not initialized",)
+    if tensor.is_meta:
+        return None, ("no values",)
+    if any(kind.__name__ == "FakeTensor" for kind in type(tensor).__mro__):
+        return None, ("fake, no values",)
+    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
+        return None, ("inside a transform, no values yet",)
     try:
         with no_grad(), torch._C.DisableTorchFunction():
             return _read(tensor.detach(), ())
     except Exception as error:  # kinds of tensors are without number, and each may refuse in its own way
         return None, (f"values cannot be read: {type(error).__name__}",)
-
-
-def _why_no_values(tensor: torch.Tensor) -> str:
-    if nn.parameter.is_lazy(tensor):
-        return "not initialized"
-    if tensor.is_meta:
-        return "no values"
-    if _is_fake(tensor):
-        return "fake, no values"
-    if torch._C._functorch.is_functorch_wrapped_tensor(tensor):
-        return "inside a transform, no values yet"
-    return ""
-
-
-def _is_fake(tensor: torch.Tensor) -> bool:
-    return any(kind.__name__ == "FakeTensor" for kind in type(tensor).__mro__)
 
 
 def _read(tensor: torch.Tensor, remarks: tuple[str, ...]) -> Values:
@@ -60,32 +49,22 @@ def _unwrapped(tensor: Any) -> tuple[Any, str]:
     """One coat taken off: placement over ranks, nesting, sparsity, quantization, imaginary parts."""
     if hasattr(tensor, "to_local"):  # never the whole: that would wait for the other ranks
         return tensor.to_local(), "this rank's part"
+    if tensor.is_nested and tensor.layout is torch.jagged:
+        return tensor.values(), f"{tensor.size(0)} nested"
     if tensor.is_nested:
-        return _joined(tensor), f"{tensor.size(0)} nested"
+        parts = [part.reshape(-1) for part in tensor.unbind()]
+        return torch.cat(parts) if parts else torch.empty(0), f"{tensor.size(0)} nested"
+    if tensor.layout is not torch.strided and tensor.is_mkldnn:
+        return tensor.to_dense(), "mkldnn"
     if tensor.layout is not torch.strided:
-        return _stored(tensor)
+        whole = tensor.coalesce() if tensor.layout is torch.sparse_coo else tensor
+        return whole.values(), f"sparse, {whole.values().numel():,} of {whole.numel():,} stored"
     if tensor.is_quantized:
         return tensor.dequantize(), "quantized"
     if tensor.is_complex():
         whole = tensor.to(torch.complex64) if tensor.dtype is torch.complex32 else tensor
         return whole.abs(), "absolute values"
     return tensor, ""
-
-
-def _joined(tensor: Any) -> torch.Tensor:
-    if tensor.layout is torch.jagged:
-        inside: torch.Tensor = tensor.values()
-        return inside
-    parts = [part.reshape(-1) for part in tensor.unbind()]
-    return torch.cat(parts) if parts else torch.empty(0)
-
-
-def _stored(tensor: Any) -> tuple[torch.Tensor, str]:
-    if tensor.is_mkldnn:
-        return tensor.to_dense(), "mkldnn"
-    if tensor.layout is torch.sparse_coo:
-        tensor = tensor.coalesce()
-    return tensor.values(), f"sparse, {tensor.values().numel():,} of {tensor.numel():,} stored"
 
 
 def _row(tensor: torch.Tensor) -> torch.Tensor:
@@ -160,7 +139,7 @@ def count(tensor: torch.Tensor) -> Counted:
         dtype=str(tensor.dtype).removeprefix("torch."),
         device=str(tensor.device),
         count=0 if values is None else values.numel(),
-        remarks=(*_autograd(tensor), *remarks),
+        remarks=(*(("requires grad",) if tensor.requires_grad else ()), *remarks),
     )
     if values is None or not values.numel():
         return Counted(known, None)
@@ -186,10 +165,6 @@ def shape_of(tensor: torch.Tensor) -> tuple[int | str, ...]:
     if tensor.is_nested and tensor.layout is not torch.jagged:
         return (tensor.size(0), *("*" for _ in range(tensor.dim() - 1)))
     return tuple(size if type(size) is int else str(size) for size in tensor.shape)
-
-
-def _autograd(tensor: torch.Tensor) -> tuple[str, ...]:
-    return ("requires grad",) if tensor.requires_grad else ()
 
 
 def _numbers(values: torch.Tensor) -> torch.Tensor:
@@ -300,15 +275,11 @@ def share_text(part: int, whole: int) -> str:
 
 def sketch_text(counts: Sequence[int]) -> str:
     """A histogram of one line: a blank holds nothing, the lowest block at least one."""
-    levels = _BLOCKS if blocks_can_be_shown() else _LETTERS
-    top = max(counts, default=0) or 1
-    steps = len(levels) - 1
-    return "".join(levels[-(-each * steps // top)] for each in counts)
-
-
-def blocks_can_be_shown() -> bool:
+    levels = _BLOCKS
     try:
         _BLOCKS.encode(getattr(sys.stdout, "encoding", None) or "ascii")
     except (UnicodeEncodeError, LookupError):
-        return False
-    return True
+        levels = _LETTERS
+    top = max(counts, default=0) or 1
+    steps = len(levels) - 1
+    return "".join(levels[-(-each * steps // top)] for each in counts)
