@@ -17,6 +17,11 @@ def profile_fact(
     timeline: Timeline, lines: LineLog, modules: ModuleCalls, between_ns: tuple[int, int], *, on_device: bool
 ) -> ProfileFact:
     whose = Attribution(timeline, lines, modules, _busiest_thread(timeline), *between_ns)
+    gaps_ns, reached = 0, 0
+    for work in sorted(timeline.works, key=lambda each: each.began_ns):
+        gap = work.began_ns - reached
+        gaps_ns += gap if reached and 0 < gap <= _LONGEST_GAP_NS else 0
+        reached = max(reached, work.ended_ns)
     return ProfileFact(
         first_step=1,
         steps=timeline.steps or 1,
@@ -25,7 +30,7 @@ def profile_fact(
         device_busy_s=timeline.busy_ns() / 1e9,
         kernels=sum(not work.is_copy for work in timeline.works),
         launches=sum(op.name.startswith(_LAUNCHES) for op in timeline.ops),
-        gap_s=_gaps_ns(timeline) / 1e9,
+        gap_s=gaps_ns / 1e9,
         lines=whose.line_times(),
         modules=whose.module_times(),
         ops=whose.op_times(),
@@ -46,15 +51,6 @@ def _busiest_thread(timeline: Timeline) -> int:
         if not op.is_runtime and not any(each.is_backward for each in outward(op)):
             counts[op.thread] = counts.get(op.thread, 0) + 1
     return max(counts, key=lambda thread: counts[thread], default=0)
-
-
-def _gaps_ns(timeline: Timeline) -> int:
-    total, reached = 0, 0
-    for work in sorted(timeline.works, key=lambda each: each.began_ns):
-        gap = work.began_ns - reached
-        total += gap if reached and 0 < gap <= _LONGEST_GAP_NS else 0
-        reached = max(reached, work.ended_ns)
-    return total
 
 
 # Whose time it was: what the profiler saw, given to the user's lines and modules.
@@ -91,20 +87,17 @@ class Attribution:
                 # Ops that make no node carry the number of the next one: the last with a number has made it.
                 self._makers[op.sequence] = op.outermost()
         for op in self.timeline.ops:
-            if op.is_backward and (op.parent is None or not op.parent.is_backward):
-                self._add_backward(op)
-            if op.device_ns:
-                self._add_device(op)
-
-    def _add_backward(self, op: Op) -> None:
-        maker = self._makers.get(op.sequence)
-        if maker is None:
-            return
-        took = op.ended_ns - op.began_ns
-        for each in self._sums(maker):
-            each.backward_ns += took
-        if op.thread == self.thread:
-            self._of_lines.setdefault(self.lines.at(op.began_ns), _Sum()).given_ns += took
+            maker = self._makers.get(op.sequence)
+            if maker is not None and op.is_backward and (op.parent is None or not op.parent.is_backward):
+                took = op.ended_ns - op.began_ns
+                for each in self._sums(maker):
+                    each.backward_ns += took
+                if op.thread == self.thread:
+                    self._of_lines.setdefault(self.lines.at(op.began_ns), _Sum()).given_ns += took
+            source = self.source_of(op) if op.device_ns else None
+            for each in self._sums(source) if source is not None else ():
+                each.device_ns += op.device_ns
+                each.device_backward_ns += op.device_ns if _of_backward(op) is not None else 0
 
     def source_of(self, op: Op) -> Op | None:
         """The op of the forward that this one belongs to: itself, or what made the node it is part of."""
@@ -114,12 +107,6 @@ class Attribution:
     def line_of(self, op: Op) -> Line:
         source = self.source_of(op)
         return self.lines.at(source.began_ns) if source is not None and source.thread == self.thread else ("", 0)
-
-    def _add_device(self, op: Op) -> None:
-        backward, source = _of_backward(op), self.source_of(op)
-        for each in self._sums(source) if source is not None else ():
-            each.device_ns += op.device_ns
-            each.device_backward_ns += op.device_ns if backward is not None else 0
 
     def _sums(self, op: Op) -> list[_Sum]:
         """Of the line and of all modules that the op belongs to."""
@@ -175,7 +162,10 @@ class Attribution:
         found: dict[tuple[Line, str], list[Op]] = {}
         for op in self.timeline.ops:
             if op.waits_in(self.thread):
-                found.setdefault((self.lines.at(op.began_ns), _caller(op)), []).append(op)
+                # The op that made the runtime wait: aten::item, rather than what that called.
+                names = [each.name for each in outward(op) if not each.is_runtime]
+                name = names[-1] if names else op.name
+                found.setdefault((self.lines.at(op.began_ns), name), []).append(op)
         idle = IdleAfter(self.timeline)
         times = [
             SyncTime(
@@ -211,16 +201,7 @@ class Attribution:
 
 def _of_backward(op: Op) -> Op | None:
     """The node of the backward that this op is part of."""
-    for each in outward(op):
-        if each.is_backward and each.sequence >= 0:
-            return each
-    return None
-
-
-def _caller(op: Op) -> str:
-    """The op that made the runtime wait: aten::item, rather than what that called."""
-    ops = [each for each in outward(op) if not each.is_runtime]
-    return ops[-1].name if ops else op.name
+    return next((each for each in outward(op) if each.is_backward and each.sequence >= 0), None)
 
 
 def outward(op: Op) -> Iterable[Op]:
@@ -247,14 +228,10 @@ def product_times(whose: Attribution) -> tuple[ProductTime, ...]:
         if op.device_ns and op.name in _PRODUCTS:
             found.setdefault((op.name, op.dtype, op.shapes, whose.line_of(op)), []).append(op)
     times = [
-        ProductTime(name, dtype, shapes, whose.lines.place(line), len(ops), _seconds(ops))
+        ProductTime(name, dtype, shapes, whose.lines.place(line), len(ops), sum(op.device_ns for op in ops) / 1e9)
         for (name, dtype, shapes, line), ops in found.items()
     ]
     return tuple(sorted(times, key=lambda each: -each.device_s)[:_MOST])
-
-
-def _seconds(ops: list[Op]) -> float:
-    return sum(op.device_ns for op in ops) / 1e9
 
 
 def layout_ns(timeline: Timeline) -> int:

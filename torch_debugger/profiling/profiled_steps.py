@@ -55,9 +55,17 @@ class Window:
         self._modules.stop()
         ended = time.perf_counter()
         self._profiler.stop()
-        fact = self._read(first_step, steps, wall_s, plain_s, stopped_ns)
+        timeline = read_timeline(self._profiler.profiler.kineto_results)  # type: ignore[union-attr]
+        # What came later, the wait for the last kernels among it, is not the training's.
+        timeline.ops = [op for op in timeline.ops if op.began_ns <= stopped_ns]
+        self._timeline = timeline
+        whole = (0, time.time_ns())
+        fact = profile_fact(timeline, self._lines, self._modules, whole, on_device=self._on_device)
         peak_bytes = torch.cuda.max_memory_allocated() if self._on_device else 0
-        return dataclasses.replace(fact, cost_s=time.perf_counter() - ended, peak_bytes=peak_bytes)
+        return dataclasses.replace(
+            fact, first_step=first_step, steps=steps, wall_s=wall_s, plain_s=plain_s,
+            cost_s=time.perf_counter() - ended, peak_bytes=peak_bytes,
+        )  # fmt: skip
 
     def write_trace(self, path: str) -> None:
         """For Perfetto and Chrome."""
@@ -67,15 +75,6 @@ class Window:
         """The same with the longest events only; how many of them, in words."""
         kept = write_small_trace(self._timeline, path)
         return f"{kept:,} of {len(self._timeline.ops) + len(self._timeline.works):,}"
-
-    def _read(self, first_step: int, steps: int, wall_s: float, plain_s: float, stopped_ns: int) -> ProfileFact:
-        timeline = read_timeline(self._profiler.profiler.kineto_results)  # type: ignore[union-attr]
-        # What came later, the wait for the last kernels among it, is not the training's.
-        timeline.ops = [op for op in timeline.ops if op.began_ns <= stopped_ns]
-        self._timeline = timeline
-        whole = (0, time.time_ns())
-        fact = profile_fact(timeline, self._lines, self._modules, whole, on_device=self._on_device)
-        return dataclasses.replace(fact, first_step=first_step, steps=steps, wall_s=wall_s, plain_s=plain_s)
 
 
 def paths_of(alive: list[tuple[Any, Any]]) -> dict[int, str]:
@@ -133,7 +132,7 @@ MOST_EVENTS = 300_000  # about 5 MB
 def write_small_trace(timeline: Timeline, path: str) -> int:
     """Packed with gzip; how many events are in it."""
     everything: list[Op | Work] = [*timeline.ops, *timeline.works]
-    events = heapq.nlargest(MOST_EVENTS, everything, key=_took_ns)
+    events = heapq.nlargest(MOST_EVENTS, everything, key=lambda each: each.ended_ns - each.began_ns)
     events.sort(key=lambda each: each.began_ns)
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=3) as file:
         file.write('{"schemaVersion": 1, "displayTimeUnit": "ms", "traceEvents": [\n')
@@ -142,13 +141,9 @@ def write_small_trace(timeline: Timeline, path: str) -> int:
     return len(events)
 
 
-def _took_ns(each: Op | Work) -> int:
-    return each.ended_ns - each.began_ns
-
-
 def _event(each: Op | Work) -> dict[str, object]:
     category, thread = ("kernel", "device") if isinstance(each, Work) else ("cpu_op", each.thread)
     if isinstance(each, Op) and each.is_runtime:
         category = "cuda_runtime"
-    when = {"ts": each.began_ns / 1000, "dur": _took_ns(each) / 1000}  # in microseconds
+    when = {"ts": each.began_ns / 1000, "dur": (each.ended_ns - each.began_ns) / 1000}  # in microseconds
     return {"ph": "X", "cat": category, "name": each.name, "pid": 1, "tid": thread, **when}

@@ -261,18 +261,15 @@ class WorkerSampler(StackSampler):
         super()._take(step, since_s)
         now = time.monotonic()
         if not self._file:
-            self._find_number(now)
+            worker = data.get_worker_info()
+            if worker is not None:
+                self._file = os.path.join(self._folder, f"{worker.id}-{getpid()}.json")
+                util.Finalize(None, self._write_last, exitpriority=0)  # a worker leaves without atexit
+            elif now - self._began > _NO_WORKER_AFTER_S:
+                self._ended = True
         elif now - self._written >= WRITE_EVERY_S:
             self._written = now
             self._write()
-
-    def _find_number(self, now: float) -> None:
-        worker = data.get_worker_info()
-        if worker is not None:
-            self._file = os.path.join(self._folder, f"{worker.id}-{getpid()}.json")
-            util.Finalize(None, self._write_last, exitpriority=0)  # a worker leaves without atexit
-        elif now - self._began > _NO_WORKER_AFTER_S:
-            self._ended = True
 
     def _path(self, frame: FrameType | None) -> list[Key] | None:
         """From the worker's loop inwards: above it is the stack of the training at the time of the fork."""
@@ -293,7 +290,11 @@ class WorkerSampler(StackSampler):
         """At once or not at all: whoever reads it never sees half a file."""
         if os.getppid() != self._parent:
             self._ended = True
-            self._tidy_up()
+            # The training is gone without a word, and nobody else will clear the folder.
+            for path in (self._file, f"{self._file}.new"):
+                if os.path.exists(path):
+                    os.remove(path)
+            os.rmdir(self._folder)  # by the last worker; for others it raises, which ends the thread
             return
         if not self.lock.acquire(timeout=_LOCK_S):
             return
@@ -304,13 +305,6 @@ class WorkerSampler(StackSampler):
         with open(f"{self._file}.new", "w", encoding="utf-8") as file:
             file.write(text)
         os.replace(f"{self._file}.new", self._file)
-
-    def _tidy_up(self) -> None:
-        """The training is gone without a word, and nobody else will clear the folder."""
-        for path in (self._file, f"{self._file}.new"):
-            if os.path.exists(path):
-                os.remove(path)
-        os.rmdir(self._folder)  # by the last worker; for others it raises, which ends the thread
 
 
 def written(tree: StackTree, period_s: float) -> str:
@@ -324,10 +318,10 @@ def written(tree: StackTree, period_s: float) -> str:
 
 def add_written(text: str, tree: StackTree) -> float:
     """Adds what `written` wrote to a tree; the period of its samples."""
-    told = json.loads(text)
+    found = json.loads(text)
     paths: list[list[Key]] = []
-    for parent, file, function, line, users, samples in told["nodes"]:
+    for parent, file, function, line, users, samples in found["nodes"]:
         paths.append([*(paths[parent] if parent >= 0 else []), (file, function, line, users)])
         if samples:
             tree.add(paths[-1], samples)
-    return float(told["period_s"])
+    return float(found["period_s"])

@@ -115,7 +115,8 @@ def read_timeline(results: Any) -> Timeline:
     """From the kineto results of a torch.profiler run."""
     events = [event for event in results.events() if event.duration_ns() >= 0]
     on_host = [event for event in events if _is_on_host(event) and not event.is_async()]
-    host = [event for event in on_host if not _is_about_ops(event)]
+    # Without names that somebody gave to a stretch of ops, and Python functions: they are no ops themselves.
+    host = [event for event in on_host if event.scope() != _USER_SCOPE and not _PYTHON_FUNCTION.search(event.name())]
     # A stretch that somebody named stands on the device as well, from its first kernel to its last.
     named = {event.name() for event in on_host if event.scope() == _USER_SCOPE}
     by_correlation: dict[int, Op] = {}
@@ -129,23 +130,23 @@ def read_timeline(results: Any) -> Timeline:
             event.sequence_nr(),
             event.fwd_thread_id() > 0 or event.name().startswith(_NODE),
             str(event.shapes()) if event.shapes() else "",
-            _first_dtype(event),
+            dtype_named(next((name for name in getattr(event, "dtypes", list)() if name), "")),
         )
         ops.append(op)
         if not op.is_runtime:  # calls of the runtime have numbers of their own, which may be the same
             by_correlation.setdefault(event.correlation_id(), op)
     nest(ops)
-    works = [
-        Work(
-            event.name(),
-            event.start_ns(),
-            event.end_ns(),
-            by_correlation.get(event.linked_correlation_id()),
-            event.nbytes() or _given_bytes(by_correlation.get(event.linked_correlation_id())),
-        )
-        for event in events
-        if not _is_on_host(event) and event.name() not in named
-    ]
+    works = []
+    for event in events:
+        if _is_on_host(event) or event.name() in named:
+            continue
+        by = by_correlation.get(event.linked_correlation_id())
+        size = event.nbytes()
+        if not size and by is not None:
+            # Of the first tensor of the op; kineto does not tell what a copy on the device was of.
+            first = re.match(r"\[\[([\d, ]*)\]", by.shapes)
+            size = math.prod(map(int, filter(None, first[1].split(",")))) * _SIZES.get(by.dtype, 0) if first else 0
+        works.append(Work(event.name(), event.start_ns(), event.end_ns(), by, size))
     give_to_ops(works)
     steps = sum(event.name().startswith("ProfilerStep#") for event in on_host)
     return Timeline(ops, works, steps)
@@ -157,30 +158,14 @@ def give_to_ops(works: list[Work]) -> None:
             work.op.device_ns += work.ended_ns - work.began_ns
 
 
-def _given_bytes(op: Op | None) -> int:
-    """Of the first tensor of an op; kineto does not tell what a copy on the device was of."""
-    first = re.match(r"\[\[([\d, ]*)\]", op.shapes) if op is not None else None
-    size = _SIZES.get(op.dtype, 0) if op is not None else 0
-    return math.prod(map(int, filter(None, first[1].split(",")))) * size if first is not None else 0
-
-
 def _is_on_host(event: Any) -> bool:
     return bool(event.device_type().name == "CPU")
-
-
-def _first_dtype(event: Any) -> str:
-    return dtype_named(next((name for name in getattr(event, "dtypes", list)() if name), ""))
 
 
 def dtype_named(name: str) -> str:
     """c10::Half -> float16"""
     name = name.removeprefix("c10::")
     return _DTYPES.get(name, name.lower())
-
-
-def _is_about_ops(event: Any) -> bool:
-    """A name that somebody gave to a stretch of ops, or a Python function: no op itself."""
-    return bool(event.scope() == _USER_SCOPE or _PYTHON_FUNCTION.search(event.name()))
 
 
 def nest(ops: list[Op]) -> None:

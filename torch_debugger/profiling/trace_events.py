@@ -79,18 +79,16 @@ class Gathered:
         for event in events:
             gathered._see(event)
             gathered.seen += 1
-            if gathered.seen > MOST_EVENTS and gathered.is_too_much():
-                gathered.full = True
+            if gathered.seen > MOST_EVENTS:
+                kept = gathered.kept
+                gathered.full = kept > MOST_EVENTS or not kept or gathered.seen > _MOST_SEEN
+            if gathered.full:
                 break
         return gathered
 
     @property
     def kept(self) -> int:
         return len(self.ops) + len(self.works) + len(self.calls) + len(self.stretches) + len(self.memory)
-
-    def is_too_much(self) -> bool:
-        kept = self.kept
-        return kept > MOST_EVENTS or self.seen > (_MOST_SEEN if kept else MOST_EVENTS)
 
     def timeline(self) -> Timeline:
         self.ops.sort(key=lambda each: (each.began_ns, -each.ended_ns))
@@ -102,14 +100,14 @@ class Gathered:
         return Timeline(self.ops, self.works, len({number for number, _, _ in self.steps}))
 
     def _see(self, event: dict[str, Any]) -> None:
-        kind, name, given = event.get("cat"), event.get("name"), event.get("args")
+        kind, name, details = event.get("cat"), event.get("name"), event.get("args")
         began_ns = _ns(event.get("ts"))
         if type(name) is not str or began_ns is None:
             return
         kind, name = kind if type(kind) is str else "", name[:_LONGEST_NAME]
-        told: dict[str, Any] = given if type(given) is dict else {}
+        args: dict[str, Any] = details if type(details) is dict else {}
         if name == "[memory]":
-            self._see_memory(began_ns, told, _whole(event.get("tid")))
+            self._see_memory(began_ns, args, _whole(event.get("tid")))
             return
         took_ns = _ns(event.get("dur"))
         if event.get("ph") != "X" or took_ns is None or took_ns < 0:
@@ -122,41 +120,41 @@ class Gathered:
             device = _whole(event.get("pid")) if kind.startswith("gpu") else -1
             self.stretches.append(Stretch(name, began_ns, ended_ns, thread, device))
         elif kind in _HOST:
-            self._see_op(Op(name, began_ns, ended_ns, thread, -1, False, ""), told)
+            self._see_op(Op(name, began_ns, ended_ns, thread, -1, False, ""), args)
         elif kind in _DEVICE:
             work = Work(
-                name, began_ns, ended_ns, None, _whole(told.get("bytes")), _whole(told.get("device")),
-                _whole(told.get("stream")), _share(told.get("blocks per SM")),
-                _share(told.get("est. achieved occupancy %")) / 100,
+                name, began_ns, ended_ns, None, _whole(args.get("bytes")), _whole(args.get("device")),
+                _whole(args.get("stream")), _share(args.get("blocks per SM")),
+                _share(args.get("est. achieved occupancy %")) / 100,
             )  # fmt: skip
             self.works.append(work)
-            self._waiting.append((work, _identity(told)))
+            self._waiting.append((work, _identity(args)))
         elif kind in _PYTHON:
             self.calls.append(PythonCall(name, thread, began_ns, ended_ns))
 
-    def _see_op(self, op: Op, told: dict[str, Any]) -> None:
-        sequence = told.get("Sequence number")
+    def _see_op(self, op: Op, args: dict[str, Any]) -> None:
+        sequence = args.get("Sequence number")
         op.sequence = sequence if type(sequence) is int else -1
-        op.is_backward = _whole(told.get("Fwd thread id")) > 0 or op.name.startswith(_NODE)
-        op.shapes = str(told.get("Input Dims") or "")[:200]
-        kinds = told.get("Input type")
+        op.is_backward = _whole(args.get("Fwd thread id")) > 0 or op.name.startswith(_NODE)
+        op.shapes = str(args.get("Input Dims") or "")[:200]
+        kinds = args.get("Input type")
         first = next((kind for kind in kinds if kind), "") if type(kinds) is list else ""
         op.dtype = dtype_named(first) if type(first) is str else ""
         self.ops.append(op)
-        if not op.is_runtime and _identity(told) >= 0:
-            self._by_id.setdefault(_identity(told), op)
+        if not op.is_runtime and _identity(args) >= 0:
+            self._by_id.setdefault(_identity(args), op)
 
-    def _see_memory(self, moment_ns: int, told: dict[str, Any], thread: int) -> None:
-        kind, used = _whole(told.get("Device Type")), told.get("Total Allocated")
+    def _see_memory(self, moment_ns: int, args: dict[str, Any], thread: int) -> None:
+        kind, used = _whole(args.get("Device Type")), args.get("Total Allocated")
         if type(used) is int and 0 <= used < 2**63:
             name = _KINDS.get(kind, f"device of kind {kind}")
-            device = name if kind == _CPU else f"{name}:{max(0, _whole(told.get('Device Id')))}"
-            reserved, size = max(0, _whole(told.get("Total Reserved"))), _whole(told.get("Bytes"))
+            device = name if kind == _CPU else f"{name}:{max(0, _whole(args.get('Device Id')))}"
+            reserved, size = max(0, _whole(args.get("Total Reserved"))), _whole(args.get("Bytes"))
             self.memory.append(MemoryEvent(moment_ns, device, used, reserved, size, thread))
 
 
-def _identity(told: dict[str, Any]) -> int:
-    value = told.get("External id", told.get("external id"))
+def _identity(args: dict[str, Any]) -> int:
+    value = args.get("External id", args.get("external id"))
     return value if type(value) is int else -1
 
 

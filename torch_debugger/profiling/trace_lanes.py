@@ -196,9 +196,25 @@ class _Texts:
 def lanes_of(gathered: Gathered) -> Lanes:
     began, ended = whole_span(gathered)
     texts = _Texts()
-    bars = _by_lane(gathered, began, texts)
-    order = sorted(bars, key=lambda key: (key[0] >= 0, key[0], -len(bars[key]), key[1]))[:_MOST_LANES]
-    lanes = [_lane(_title(key, gathered), bars[key]) for key in sorted(order, key=_place(gathered, bars))]
+    all_bars = _by_lane(gathered, began, texts)
+    training = gathered.training_thread
+
+    def place(key: _Key) -> tuple[int, bool, int, int]:
+        """The training's thread first, the other threads by what they did, then the devices."""
+        device, number = key
+        return (device, number != training, -len(all_bars[key]), number) if device < 0 else (device, False, 0, number)
+
+    order = sorted(all_bars, key=lambda key: (key[0] >= 0, key[0], -len(all_bars[key]), key[1]))[:_MOST_LANES]
+    lanes = []
+    for device, number in sorted(order, key=place):
+        bars = all_bars[device, number]
+        bars.sort(key=lambda bar: (bar[0], -bar[1], bar[3]))
+        columns = np.array(bars, dtype=np.int64).reshape(-1, 5)
+        took = columns[:, 1] - columns[:, 0]
+        rows = depths(columns[:, 0], took, columns[:, 3])
+        title = f"thread {number}" if device < 0 else f"GPU {device}, stream {number}"
+        title += ", the training's" if device < 0 and number == training else ""
+        lanes.append(Lane(title, columns[:, 0], took, rows, columns[:, 2], columns[:, 3], columns[:, 4]))
     return Lanes(began, ended, lanes, list(texts.known))
 
 
@@ -238,24 +254,3 @@ def _by_lane(gathered: Gathered, began: int, texts: _Texts) -> dict[_Key, list[B
         texts_about = "; ".join(part for part in (about, size) if part)
         add((work.device, work.stream), work.began_ns, work.ended_ns, work.name, kind, texts_about)
     return found
-
-
-def _lane(name: str, bars: list[Bar]) -> Lane:
-    bars.sort(key=lambda bar: (bar[0], -bar[1], bar[3]))
-    columns = np.array(bars, dtype=np.int64).reshape(-1, 5)
-    took = columns[:, 1] - columns[:, 0]
-    rows = depths(columns[:, 0], took, columns[:, 3])
-    return Lane(name, columns[:, 0], took, rows, columns[:, 2], columns[:, 3], columns[:, 4])
-
-
-def _title(key: _Key, gathered: Gathered) -> str:
-    device, number = key
-    if device >= 0:
-        return f"GPU {device}, stream {number}"
-    return f"thread {number}, the training's" if number == gathered.training_thread else f"thread {number}"
-
-
-def _place(gathered: Gathered, bars: dict[_Key, list[Bar]]) -> Any:
-    """The training's thread first, the other threads by what they did, then the devices."""
-    training = gathered.training_thread
-    return lambda key: (key[0], key[1] != training if key[0] < 0 else 0, -len(bars[key]) * (key[0] < 0), key[1])

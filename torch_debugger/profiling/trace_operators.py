@@ -50,18 +50,23 @@ class _Kernel:
 def operators(gathered: Gathered) -> tuple[tuple[TracedOp, ...], tuple[TracedOp, ...]]:
     """All calls of each; and by shapes, where the trace has any."""
     ops = [op for op in gathered.ops if is_operator(op)]
-    device_ns = device_totals(gathered.ops)
+    device_ns = {id(op): op.device_ns for op in gathered.ops}  # of its own work and of all that it called
+    for op in reversed(gathered.ops):  # parents come first
+        if op.parent is not None:
+            device_ns[id(op.parent)] += device_ns[id(op)]
     by_name: dict[tuple[str, str], _Sum] = {}
     by_shape: dict[tuple[str, str], _Sum] = {}
     plain: dict[str, str] = {}  # a trace repeats a few of them
     for op in ops:
-        nested = _is_inside_of_its_own(op)
-        total = device_ns[id(op)]
+        above = op.parent
+        while above is not None and above.name != op.name:
+            above = above.parent
+        nested, total = above is not None, device_ns[id(op)]
         by_name.setdefault((op.name, ""), _Sum()).add(op, total, nested=nested)
-        shapes = plain.setdefault(op.shapes, "") or plain_shapes(op.shapes)
+        shapes = plain.get(op.shapes) or plain_shapes(op.shapes)
         plain[op.shapes] = shapes
         by_shape.setdefault((op.name, shapes), _Sum()).add(op, total, nested=nested)
-    return _told(by_name), _told(by_shape) if any(op.shapes for op in ops) else ()
+    return _ranked(by_name), _ranked(by_shape) if any(op.shapes for op in ops) else ()
 
 
 def plain_shapes(shapes: str) -> str:
@@ -73,25 +78,7 @@ def is_operator(op: Op) -> bool:
     return not op.is_runtime and not op.name.startswith(_NODE)
 
 
-def device_totals(ops: list[Op]) -> dict[int, int]:
-    """By the id of each op: the device's time of its own work and of all that it called. Parents come first."""
-    totals = {id(op): op.device_ns for op in ops}
-    for op in reversed(ops):
-        if op.parent is not None:
-            totals[id(op.parent)] += totals[id(op)]
-    return totals
-
-
-def _is_inside_of_its_own(op: Op) -> bool:
-    each = op.parent
-    while each is not None:
-        if each.name == op.name:
-            return True
-        each = each.parent
-    return False
-
-
-def _told(sums: dict[tuple[str, str], _Sum]) -> tuple[TracedOp, ...]:
+def _ranked(sums: dict[tuple[str, str], _Sum]) -> tuple[TracedOp, ...]:
     found = [
         TracedOp(
             name, shapes, each.calls, each.host_self_ns / 1e9, each.host_ns / 1e9, each.device_self_ns / 1e9,
@@ -116,7 +103,21 @@ def kernels(gathered: Gathered) -> tuple[TracedKernel, ...]:
         each.blocks += took * work.blocks_per_sm
         each.occupancy += took * work.occupancy
         each.ops[work.op.name if work.op is not None else ""] += 1
-    found = [_kernel(name, each) for name, each in sums.items()]
+    found = []
+    for name, each in sums.items():
+        total = sum(each.durations)
+        kernel = TracedKernel(
+            name,
+            each.ops.most_common(1)[0][0],
+            len(each.durations),
+            total / 1e9,
+            min(each.durations) / 1e9,
+            max(each.durations) / 1e9,
+            each.blocks / max(total, 1),
+            each.occupancy / max(total, 1),
+            uses_tensor_cores(name),
+        )
+        found.append(kernel)
     return tuple(sorted(found, key=lambda each: -each.total_s)[:_MOST_KERNELS])
 
 
@@ -126,21 +127,6 @@ def is_kernel(work: Work) -> bool:
 
 def uses_tensor_cores(kernel: str) -> bool:
     return _TENSOR_CORES.search(kernel) is not None and _SCALAR.search(kernel) is None
-
-
-def _kernel(name: str, each: _Kernel) -> TracedKernel:
-    total = sum(each.durations)
-    return TracedKernel(
-        name,
-        each.ops.most_common(1)[0][0],
-        len(each.durations),
-        total / 1e9,
-        min(each.durations) / 1e9,
-        max(each.durations) / 1e9,
-        each.blocks / max(total, 1),
-        each.occupancy / max(total, 1),
-        uses_tensor_cores(name),
-    )
 
 
 # Memory over the time of a trace, and which operators asked for it.
@@ -199,18 +185,6 @@ def _highest(events: list[MemoryEvent], number: str, edges: list[int]) -> tuple[
 
 def allocations(gathered: Gathered) -> tuple[TracedAllocations, ...]:
     """Each request belongs to the innermost operator of its thread that ran then."""
-    sums: dict[tuple[str, str], list[int]] = {}
-    for event, op in _with_ops(gathered):
-        each = sums.setdefault((op.name if op is not None else "", event.device), [0, 0, 0])
-        if event.size_bytes > 0:
-            each[0] += 1
-            each[1] += event.size_bytes
-        each[2] += event.size_bytes
-    rows = [TracedAllocations(op, device, *numbers) for (op, device), numbers in sums.items() if numbers[0]]
-    return tuple(sorted(rows, key=lambda each: -each.allocated_bytes)[:_MEMORY_USE_MOST_OPS])
-
-
-def _with_ops(gathered: Gathered) -> list[tuple[MemoryEvent, Op | None]]:
     by_thread: dict[int, list[MemoryEvent]] = {}
     for event in gathered.memory:
         by_thread.setdefault(event.thread, []).append(event)
@@ -218,7 +192,7 @@ def _with_ops(gathered: Gathered) -> list[tuple[MemoryEvent, Op | None]]:
     for op in gathered.ops:  # in the order of their beginning
         if not op.is_runtime and op.thread in by_thread:
             ops_of.setdefault(op.thread, []).append(op)
-    found: list[tuple[MemoryEvent, Op | None]] = []
+    sums: dict[tuple[str, str], list[int]] = {}
     for thread, events in by_thread.items():
         ops, place, running = ops_of.get(thread, []), 0, list[Op]()
         for event in sorted(events, key=lambda each: each.moment_ns):
@@ -227,5 +201,10 @@ def _with_ops(gathered: Gathered) -> list[tuple[MemoryEvent, Op | None]]:
                 place += 1
             while running and running[-1].ended_ns < event.moment_ns:
                 running.pop()
-            found.append((event, running[-1] if running else None))
-    return found
+            each = sums.setdefault((running[-1].name if running else "", event.device), [0, 0, 0])
+            if event.size_bytes > 0:
+                each[0] += 1
+                each[1] += event.size_bytes
+            each[2] += event.size_bytes
+    rows = [TracedAllocations(op, device, *numbers) for (op, device), numbers in sums.items() if numbers[0]]
+    return tuple(sorted(rows, key=lambda each: -each.allocated_bytes)[:_MEMORY_USE_MOST_OPS])

@@ -48,13 +48,10 @@ def step_windows(gathered: Gathered) -> list[Window]:
     windows = [(number, began, following[1]) for (number, began, _), following in pairwise(steps)]
     if steps:
         number, began, ended = steps[-1]
-        windows.append((number, began, max([ended, *_device_ends(gathered, ended)])))
+        # What was started on a device before the last step was over on the host belongs to it.
+        on_device = [work.ended_ns for work in gathered.works if work.op is not None and work.op.began_ns < ended]
+        windows.append((number, began, max([ended, *on_device])))
     return windows
-
-
-def _device_ends(gathered: Gathered, ended_ns: int) -> Iterable[int]:
-    """Of what was started on a device before the last step was over on the host."""
-    return (work.ended_ns for work in gathered.works if work.op is not None and work.op.began_ns < ended_ns)
 
 
 def traced_steps(gathered: Gathered, began_ns: int) -> tuple[TracedStep, ...]:
@@ -76,7 +73,11 @@ def _covers(gathered: Gathered) -> list[tuple[str, Cover]]:
     """What each part covers together with all parts before it."""
     of: dict[str, list[Interval]] = {name: [] for name in STEP_PARTS}
     for work in gathered.works:
-        of[_part(work.name, collective=work.is_collective)].append((work.began_ns, work.ended_ns))
+        if work.is_collective:
+            part = COMMUNICATION
+        else:
+            part = MEMCPY if work.is_copy else MEMSET if work.name.startswith("Memset") else KERNEL
+        of[part].append((work.began_ns, work.ended_ns))
     for op in gathered.ops:
         of[RUNTIME if op.is_runtime else CPU].append((op.began_ns, op.ended_ns))
     of[DATALOADER] = [(each.began_ns, each.ended_ns) for each in loader_waits(gathered)]
@@ -87,12 +88,6 @@ def _covers(gathered: Gathered) -> list[tuple[str, Cover]]:
         cover = cover.with_(of[name])
         covers.append((name, cover))
     return covers
-
-
-def _part(name: str, *, collective: bool) -> str:
-    if collective:
-        return COMMUNICATION
-    return MEMCPY if name.startswith("Memcpy") else MEMSET if name.startswith("Memset") else KERNEL
 
 
 def loader_waits(gathered: Gathered) -> list[Stretch]:
@@ -109,14 +104,16 @@ def host_collectives(gathered: Gathered) -> list[Interval]:
 
 # What a trace says of a training beside its operators: the wait for data, optimizers, switches of torch.
 _UPDATE = re.compile(r"Optimizer\.step#(\w+)\.step")
-_WITH_WORKERS, _WITHOUT = "_MultiProcessingDataLoaderIter", "_SingleProcessDataLoaderIter"
 _BACKWARD = "autograd::engine::evaluate_function: "
 _FULL_PRECISION = re.compile(r"sgemm|f32f32_f32f32|simt")
 
 
 def traced_training(gathered: Gathered, windows: list[Window], place_at: Callable[[int], Place]) -> TracedTraining:
     """Seconds of all steps. What lies in two parts counts for the first of them."""
-    waits, updates = loader_waits(gathered), update_stretches(gathered)
+    waits = loader_waits(gathered)
+    # On a device from the first kernel of an update to its last; else on the host.
+    updates = [each for each in gathered.stretches if _UPDATE.match(each.name)]
+    updates = [each for each in updates if each.device >= 0] or updates
     ops = [op for op in gathered.ops if op.parent is None and is_operator(op)]
     backward = [op for op in gathered.ops if op.name.startswith(_BACKWARD)]
     parts = {
@@ -132,28 +129,16 @@ def traced_training(gathered: Gathered, windows: list[Window], place_at: Callabl
         covered = sum(cover.within(began, ended) for _, began, ended in windows) / 1e9
         seconds[name], before = covered - before, covered
     seconds["other"] = whole_s - before
+    kinds = " ".join({each.name for each in waits})
+    with_workers, without = "_MultiProcessingDataLoaderIter" in kinds, "_SingleProcessDataLoaderIter" in kinds
     return TracedTraining(
         "cuda" if gathered.works else "cpu",
         len(windows),
         whole_s / max(1, len(windows)),
         seconds,
-        _workers(waits),
+        with_workers if with_workers != without else None,  # None: no loaders, or of both kinds
         place_at(waits[0].began_ns) if waits else Place(),
     )
-
-
-def _workers(waits: list[Stretch]) -> bool | None:
-    names = " ".join({each.name for each in waits})
-    if (_WITH_WORKERS in names) == (_WITHOUT in names):  # none, or loaders of both kinds
-        return None
-    return _WITH_WORKERS in names
-
-
-def update_stretches(gathered: Gathered) -> list[Stretch]:
-    """On a device from the first kernel of an update to its last; else on the host."""
-    found = [each for each in gathered.stretches if _UPDATE.match(each.name)]
-    on_device = [each for each in found if each.device >= 0]
-    return on_device or found
 
 
 def optimizers(gathered: Gathered) -> tuple[OptimizerFact, ...]:
@@ -213,7 +198,17 @@ _MOST = 100
 
 
 def rank_of(gathered: Gathered, header: Header, file: str, name: str, windows: list[Window]) -> TracedRank:
-    computing, communicating = Cover(_computing(gathered)), Cover(_communicating(gathered))
+    if gathered.works:
+        computed = [work for work in gathered.works if is_kernel(work) and not work.is_collective]
+        computing = Cover((work.began_ns, work.ended_ns) for work in computed)
+        communicating = Cover((work.began_ns, work.ended_ns) for work in gathered.works if work.is_collective)
+    else:  # without a device, the operators outside of collectives
+        waits = ("record_param_comms", "c10d::")
+        ops = [op for op in gathered.ops if op.parent is None and not op.name.startswith(waits)]
+        computing = Cover((op.began_ns, op.ended_ns) for op in ops)
+        communicating = Cover(host_collectives(gathered))
+    rank_in_name = _RANK_IN_NAME.search(name)
+    rank = header.rank if header.rank >= 0 else int(rank_in_name[1]) if rank_in_name is not None else 0
     both = computing.with_(communicating.intervals)
     busy = [_within(cover, windows) for cover in (computing, communicating)]
     together, whole = _within(both, windows), sum(ended - began for _, began, ended in windows)
@@ -221,7 +216,7 @@ def rank_of(gathered: Gathered, header: Header, file: str, name: str, windows: l
     each = 1e9 * max(1, len(windows))
     return TracedRank(
         file,
-        header.rank if header.rank >= 0 else _rank_in(name),
+        rank,
         header.world_size,
         header.backend,
         header.device_name or ("cuda" if gathered.works else "cpu"),
@@ -236,30 +231,6 @@ def rank_of(gathered: Gathered, header: Header, file: str, name: str, windows: l
 
 def _within(cover: Cover, windows: list[Window]) -> int:
     return sum(cover.within(began, ended) for _, began, ended in windows)
-
-
-def _rank_in(name: str) -> int:
-    found = _RANK_IN_NAME.search(name)
-    return int(found[1]) if found is not None else 0
-
-
-def _computing(gathered: Gathered) -> Iterable[Interval]:
-    """Kernels that do not communicate; without a device, the operators outside of collectives."""
-    if gathered.works:
-        works = (each for each in gathered.works if is_kernel(each) and not each.is_collective)
-        return [(each.began_ns, each.ended_ns) for each in works]
-    waits = ("record_param_comms", "c10d::")
-    return [
-        (each.began_ns, each.ended_ns)
-        for each in gathered.ops
-        if each.parent is None and not each.name.startswith(waits)
-    ]
-
-
-def _communicating(gathered: Gathered) -> Iterable[Interval]:
-    if gathered.works:
-        return [(each.began_ns, each.ended_ns) for each in gathered.works if each.is_collective]
-    return host_collectives(gathered)
 
 
 def collectives(gathered: Gathered) -> tuple[TracedCollective, ...]:
@@ -278,23 +249,17 @@ def collectives(gathered: Gathered) -> tuple[TracedCollective, ...]:
             if named is not None and each.device < 0:
                 calls, took = found.get(named[1], (0, 0))
                 found[named[1]] = calls + 1, took + each.ended_ns - each.began_ns
-    sizes = _sizes(gathered)
-    rows = [
-        TracedCollective(name, calls, took / 1e9, sizes.get(_plain(name), 0)) for name, (calls, took) in found.items()
-    ]
-    return tuple(sorted(rows, key=lambda each: -each.total_s)[:_MOST])
-
-
-def _sizes(gathered: Gathered) -> dict[str, int]:
     sizes: dict[str, int] = {}
     for op in gathered.ops:
         if op.name.startswith("c10d::"):
             first = re.match(r"\[\[+([\d, ]*)\]", op.shapes)
             numbers = [int(each) for each in first[1].split(",") if each.strip()] if first else [0]
-            elements = math.prod(numbers)
             name = _plain(op.name.removeprefix("c10d::"))
-            sizes[name] = sizes.get(name, 0) + elements * 4  # the list of tensors hides its dtype
-    return sizes
+            sizes[name] = sizes.get(name, 0) + math.prod(numbers) * 4  # the list of tensors hides its dtype
+    rows = [
+        TracedCollective(name, calls, took / 1e9, sizes.get(_plain(name), 0)) for name, (calls, took) in found.items()
+    ]
+    return tuple(sorted(rows, key=lambda each: -each.total_s)[:_MOST])
 
 
 def _plain(name: str) -> str:
@@ -306,26 +271,21 @@ def _plain(name: str) -> str:
 Interval = tuple[int, int]  # from, to; nanoseconds
 
 
-def joined(intervals: Iterable[Interval]) -> list[Interval]:
-    """Sorted and without overlaps."""
-    found: list[Interval] = []
-    for began, ended in sorted(intervals):
-        if found and began <= found[-1][1]:
-            if ended > found[-1][1]:
-                found[-1] = found[-1][0], ended
-        elif ended > began:
-            found.append((began, ended))
-    return found
-
-
 class Cover:
     """The time that some intervals cover together."""
 
     def __init__(self, intervals: Iterable[Interval] = ()) -> None:
-        self.intervals = joined(intervals)
-        self._begins = [began for began, _ in self.intervals]
-        self._ends = [ended for _, ended in self.intervals]
-        self._sums = [0, *accumulate(ended - began for began, ended in self.intervals)]
+        joined: list[Interval] = []  # sorted and without overlaps
+        for began, ended in sorted(intervals):
+            if joined and began <= joined[-1][1]:
+                if ended > joined[-1][1]:
+                    joined[-1] = joined[-1][0], ended
+            elif ended > began:
+                joined.append((began, ended))
+        self.intervals = joined
+        self._begins = [began for began, _ in joined]
+        self._ends = [ended for _, ended in joined]
+        self._sums = [0, *accumulate(ended - began for began, ended in joined)]
 
     def with_(self, more: Iterable[Interval]) -> Cover:
         return Cover([*self.intervals, *more])

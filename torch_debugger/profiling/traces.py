@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from torch_debugger.profiling.attribution import profile_fact
 from torch_debugger.profiling.trace_events import (
     MOST_EVENTS,
-    Functions,
     Gathered,
     PythonCall,
     by_thread,
@@ -31,7 +30,6 @@ from torch_debugger.profiling.trace_steps import (
     traced_training,
 )
 from torch_debugger.records import (
-    LineTime,
     OptimizerFact,
     Place,
     ProfileFact,
@@ -95,7 +93,15 @@ def _report(gathered: Gathered, header: Header, fact: ProfileFact, notes: tuple[
     windows = step_windows(gathered) or [(0, *span)]
     ops, ops_by_shape = operators(gathered)
     found = kernels(gathered)
-    name = os.path.basename(fact.trace)
+    calls = _calls_of_training(gathered)
+    functions = functions_of(calls)
+
+    def place_at(moment_ns: int) -> Place:
+        """The user's function that ran then, where the trace knows functions."""
+        file, line = functions.at(moment_ns)
+        name = functions.names.get((file, line))
+        return Place(file, line, code=f"in {name}") if file else Place()
+
     return TraceReport(
         file=fact.trace,
         steps=traced_steps(gathered, began),
@@ -106,25 +112,13 @@ def _report(gathered: Gathered, header: Header, fact: ProfileFact, notes: tuple[
         ops_by_shape=ops_by_shape,
         kernels=found,
         collectives=collectives(gathered),
-        rank=rank_of(gathered, header, fact.trace, name, windows),
+        rank=rank_of(gathered, header, fact.trace, os.path.basename(fact.trace), windows),
         memory=curves(gathered, began),
         allocations=allocations(gathered),
-        stacks=stack_tree(_calls_of_training(gathered), *span),
-        training=traced_training(gathered, windows, _place_at(gathered)),
+        stacks=stack_tree(calls, *span),
+        training=traced_training(gathered, windows, place_at),
         notes=notes,
     )
-
-
-def _place_at(gathered: Gathered) -> Callable[[int], Place]:
-    """The user's function that ran at a moment, where the trace knows functions."""
-    functions = functions_of(_calls_of_training(gathered))
-
-    def place(moment_ns: int) -> Place:
-        file, line = functions.at(moment_ns)
-        name = functions.names.get((file, line))
-        return Place(file, line, code=f"in {name}") if file else Place()
-
-    return place
 
 
 def _device(header: Header, fact: ProfileFact, found: tuple[TracedKernel, ...]) -> TracedDevice | None:
@@ -147,9 +141,13 @@ def _fact(gathered: Gathered, path: str) -> ProfileFact:
     functions = functions_of(calls)
     lines = functions.between(*span) if functions.times_ns else functions
     fact = profile_fact(timeline, lines, modules_of(calls), span, on_device=bool(timeline.works))
-    named = tuple(_named(line, functions) for line in fact.lines)
+    named = []
+    for line in fact.lines:  # a trace knows functions and not lines: where one begins, or was when the trace began
+        name = functions.names.get((line.place.file or "", line.place.line or 0))
+        place = dataclasses.replace(line.place, code=f"in {name}" if name else None)
+        named.append(dataclasses.replace(line, place=place))
     first = min((number for number, _, _ in gathered.steps), default=0)
-    return dataclasses.replace(fact, first_step=first + 1, lines=named, trace=path)
+    return dataclasses.replace(fact, first_step=first + 1, lines=tuple(named), trace=path)
 
 
 def _span(gathered: Gathered) -> tuple[int, int]:
@@ -165,13 +163,6 @@ def _span(gathered: Gathered) -> tuple[int, int]:
 def _calls_of_training(gathered: Gathered) -> list[PythonCall]:
     """Of the thread that has the most: loaders and loggers have threads too."""
     return max(by_thread(gathered.calls).values(), key=len, default=[])
-
-
-def _named(line: LineTime, functions: Functions) -> LineTime:
-    """A trace knows functions and not lines: where one begins, or was when the trace began."""
-    name = functions.names.get((line.place.file or "", line.place.line or 0))
-    code = f"in {name}" if name else None
-    return dataclasses.replace(line, place=dataclasses.replace(line.place, code=code))
 
 
 def _notes(gathered: Gathered, path: str, *, cut: bool) -> Iterator[str]:
