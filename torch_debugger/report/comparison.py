@@ -13,9 +13,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from torch_debugger.records import Finding
-from torch_debugger.records.findings import Difference, Extent, Gap, Noise, Parting, RunsComparison, Suspect, Topic
-from torch_debugger.report.tables import Trimmed
+from torch_debugger.records.findings import Difference, Gap, Noise, Parting, RunsComparison, Suspect
+from torch_debugger.report.tables import Trimmed, plain_text
 from torch_debugger.report.text import one_line, printable
 
 _WIDEST = 100
@@ -36,8 +35,7 @@ class ComparisonReport:
 
     def print(self, console: Console | None = None) -> None:
         on = console or Console()
-        blocks = [part for block in _blocks(self.comparison) for part in (Text(), block)][1:]
-        on.print(Trimmed(Group(*blocks), min(on.width, _WIDEST)), end="")
+        on.print(Trimmed(self._content(), min(on.width, _WIDEST)), end="")
 
     def to_json(self) -> dict[str, object]:
         plain = _finite(dataclasses.asdict(self.comparison))
@@ -45,10 +43,7 @@ class ComparisonReport:
         return {"format": 1, "answer": self.answer, **plain}
 
     def __str__(self) -> str:
-        paper = Console(file=io.StringIO(), width=_WIDEST, force_jupyter=False, no_color=True)
-        self.print(paper)
-        assert isinstance(paper.file, io.StringIO)
-        return paper.file.getvalue()
+        return plain_text(self._content(), _WIDEST)
 
     def __repr__(self) -> str:
         return f"<{self.answer}>"
@@ -58,6 +53,9 @@ class ComparisonReport:
         self.print(paper)
         return paper.export_html(inline_styles=True, code_format=_HTML)
 
+    def _content(self) -> RenderableType:
+        return Group(*[part for block in _blocks(self.comparison) for part in (Text(), block)][1:])
+
 
 def _blocks(comparison: RunsComparison) -> Iterator[RenderableType]:
     yield Text(answer(comparison), style="bold")
@@ -66,48 +64,33 @@ def _blocks(comparison: RunsComparison) -> Iterator[RenderableType]:
         yield Text(unsure)
     if comparison.suspect is not None:
         yield Text(suspect_sentence(comparison.suspect))
-    yield from _cause(comparison)
-    if comparison.parting.verdict in ("same", "rounding") and any(_settled(comparison)):
+    cause = comparison.cause
+    if cause is not None:
+        words = " ".join(part for part in (cause.sentence, cause.check if not cause.points else "") if part)
+        yield Text(one_line(words))
+        if cause.points:
+            yield _rows(cause.points, comparison)
+    # What the runs were made of, as opposed to what became of them.
+    is_settled = any(topic.differences for topic in comparison.topics if topic.name != "outcome")
+    if comparison.parting.verdict in ("same", "rounding") and is_settled:
         where = " in the steps that both have" if is_partial(comparison.parting) else ""
         yield Text(f"What differs below has no effect beyond that{where}.")
-    yield from _noise(comparison)
+    if comparison.groups or comparison.parting.verdict == "parted":
+        noise = [noise_sentence(each) for each in comparison.noise if comparison.groups or each.difference]
+        if noise:
+            yield Group(*map(Text, [*noise, *([] if comparison.groups else [UNKNOWN_NOISE])]))
     if comparison.verdicts:
         yield Group(*map(Text, verdict_sentences(comparison)))
-    shown = {each.name for each in comparison.cause.points} if comparison.cause else set()
+    shown = {each.name for each in cause.points} if cause else set()
     for topic in comparison.topics:
-        yield from _topic(topic, comparison, shown)
+        rest = [each for each in topic.differences if each.name not in shown]
+        parts: list[RenderableType] = [_rows(rest, comparison)] if rest else []
+        parts += [FoldedCode(topic.lines[:_MOST_LINES])] if topic.lines else []
+        if (hidden := len(topic.lines) - _MOST_LINES) > 0:
+            parts.append(Text(f"  {hidden} more lines; --json FILE writes them all.", style="dim"))
+        if parts:
+            yield Group(Text(f"What differs in the {topic.name}", style="bold"), *parts)
     yield from _small_print(comparison)
-
-
-def _settled(comparison: RunsComparison) -> Iterator[Difference]:
-    """What the runs were made of, as opposed to what became of them."""
-    for topic in comparison.topics:
-        yield from topic.differences if topic.name != "outcome" else ()
-
-
-def _noise(comparison: RunsComparison) -> Iterator[RenderableType]:
-    if not comparison.groups and comparison.parting.verdict != "parted":
-        return
-    told = [noise_sentence(each) for each in comparison.noise if comparison.groups or each.difference]
-    if told:
-        yield Group(*map(Text, [*told, *([] if comparison.groups else [UNKNOWN_NOISE])]))
-
-
-def _cause(comparison: RunsComparison) -> Iterator[RenderableType]:
-    cause = comparison.cause
-    if cause is None:
-        return
-    words = " ".join(part for part in (cause.sentence, cause.check if not cause.points else "") if part)
-    yield Text(one_line(words))
-    if cause.points:
-        yield _rows(cause.points, comparison)
-
-
-def _topic(topic: Topic, comparison: RunsComparison, shown: set[str]) -> Iterator[RenderableType]:
-    rest = [each for each in topic.differences if each.name not in shown]
-    parts = ([_rows(rest, comparison)] if rest else []) + _diff(topic.lines)
-    if parts:
-        yield Group(Text(f"What differs in the {topic.name}", style="bold"), *parts)
 
 
 def _rows(differences: Sequence[Difference], comparison: RunsComparison) -> RenderableType:
@@ -121,30 +104,20 @@ def _rows(differences: Sequence[Difference], comparison: RunsComparison) -> Rend
     return Padding(Group(grid, *more), (0, 0, 0, 2))
 
 
-def _diff(lines: Sequence[str]) -> list[RenderableType]:
-    shown: list[RenderableType] = [FoldedCode(lines[:_MOST_LINES])] if lines else []
-    hidden = len(lines) - _MOST_LINES
-    if hidden > 0:
-        shown.append(Text(f"  {hidden} more lines; --json FILE writes them all.", style="dim"))
-    return shown
-
-
 def _small_print(comparison: RunsComparison) -> Iterator[RenderableType]:
     unmatched = {which: [name for name, of in comparison.unmatched if of == which] for which in ("first", "second")}
     notes = [f"Only in the {which} run: {_some(names)}." for which, names in unmatched.items() if names]
     if comparison.renamed:
         pairs = [f"{ours} = {theirs}" for ours, theirs in comparison.renamed]
         notes.append(f"Matched by order and shape: {_some(pairs)}.")
-    notes += [f"{name} counts as a replicate of {_whose(whose)}." for name, whose in comparison.groups]
+    for name, whose in comparison.groups:
+        like = "both runs, which it resembles alike" if whose == "both" else f"the {whose} run"
+        notes.append(f"{name} counts as a replicate of {like}.")
     notes += [*not_compared(comparison), *comparison.missing]
     if comparison.advice:
         notes.append(f"To see the place exactly, run both with closer looks: {comparison.advice}")
     if notes:
         yield Group(*(Text(one_line(note), style="dim") for note in notes))
-
-
-def _whose(group: str) -> str:
-    return "both runs, which it resembles alike" if group == "both" else f"the {group} run"
 
 
 def _some(names: Sequence[str], most: int = 6) -> str:
@@ -195,10 +168,10 @@ _GROWN = "It has grown slowly, as rounding does, and no step stands out."
 
 def answer(comparison: RunsComparison) -> str:
     """The one sentence to read."""
-    parting = comparison.parting
-    return one_line(
-        {"same": _same, "rounding": _rounding, "parted": _parted, "unseen": _unseen}[parting.verdict](parting)
-    )
+    sentences = {"same": _same, "rounding": _rounding, "parted": _parted}.get(comparison.parting.verdict)
+    if sentences is None:
+        return "The runs cannot be compared step by step: there is no number that both have at the same step."
+    return one_line(sentences(comparison.parting))
 
 
 def _same(parting: Parting) -> str:
@@ -218,35 +191,22 @@ def _harmless(gap: Gap) -> str:
 def _rounding(parting: Parting) -> str:
     steps = _common_steps(parting) if is_partial(parting) else _steps(parting)
     compared = f"over {steps} no number differs by more than rounding explains"
-    said = [f"The runs compute the same: {compared}{_idle(parting.idle)}."]
+    if parting.idle is not None:
+        gap = parting.idle
+        compared += (
+            f", but {_place(gap)} at step {gap.step} ({_change(gap)}), without a trace in what the model computes"
+        )
+    sentences = [f"The runs compute the same: {compared}."]
     if parting.harmless is not None:
-        said.append(f"{_harmless(parting.harmless)}.")
-    if parting.unequal is not None:
-        first = parting.unequal
+        sentences.append(f"{_harmless(parting.harmless)}.")
+    if (first := parting.unequal) is not None:
         where = _place(first).removeprefix("in ")
-        said.append(f"The first that is not bit-equal is {where} at step {first.step}, by {_size(first)}.")
-    return " ".join([*said, *_largest(parting.largest), *_further(parting)])
-
-
-def _largest(gap: Gap | None) -> list[str]:
-    if gap is None:
-        return []
-    told = f"The largest difference is {_size(gap)}, {_place(gap)} at step {gap.step}."
-    return [told, _GROWN] if gap.size > _MUCH else [told]
-
-
-def _size(gap: Gap) -> str:
-    return f"{gap.size:.1g} of its size"
-
-
-def _idle(gap: Gap | None) -> str:
-    if gap is None:
-        return ""
-    return f", but {_place(gap)} at step {gap.step} ({_change(gap)}), without a trace in what the model computes"
-
-
-def _unseen(parting: Parting) -> str:
-    return "The runs cannot be compared step by step: there is no number that both have at the same step."
+        by = f"{first.size:.1g} of its size"
+        sentences.append(f"The first that is not bit-equal is {where} at step {first.step}, by {by}.")
+    if (most := parting.largest) is not None:
+        sentences.append(f"The largest difference is {most.size:.1g} of its size, {_place(most)} at step {most.step}.")
+        sentences += [_GROWN] if most.size > _MUCH else []
+    return " ".join([*sentences, *_further(parting)])
 
 
 def _parted(parting: Parting) -> str:
@@ -254,18 +214,16 @@ def _parted(parting: Parting) -> str:
     assert gap is not None
     at_start = gap.phase == "weights" and gap.step == parting.first_step
     moment = "differ before the first update" if at_start else f"part at step {gap.step}"
-    told = f"The runs {moment}, first {_place(gap)} ({_change(gap)}){_until_then(parting)}."
-    kept = f" The weights that step {parting.kept_step} begins with are equal all the same, up to rounding."
-    return told + (kept if parting.kept_step else "")
-
-
-def _until_then(parting: Parting) -> str:
     equal = [_PHASES[phase] for phase in parting.equal_phases if phase in _PHASES]
     manner = "bit-equal" if parting.unequal is None else "equal up to rounding"
+    until_then = ""
     if len(equal) > _MANY:
-        return f"; everything before it in that step, {equal[0]} to {equal[-1]}, was {manner}"
-    verb = "was" if len(equal) == 1 and equal[0] != "the weights" else "were"
-    return f"; {_joined(equal)} {verb} {manner} until then" if equal else ""
+        until_then = f"; everything before it in that step, {equal[0]} to {equal[-1]}, was {manner}"
+    elif equal:
+        verb = "was" if len(equal) == 1 and equal[0] != "the weights" else "were"
+        until_then = f"; {_joined(equal)} {verb} {manner} until then"
+    kept = f" The weights that step {parting.kept_step} begins with are equal all the same, up to rounding."
+    return f"The runs {moment}, first {_place(gap)} ({_change(gap)}){until_then}.{kept if parting.kept_step else ''}"
 
 
 def precision(parting: Parting) -> str:
@@ -326,18 +284,17 @@ def is_partial(parting: Parting) -> bool:
 
 def _further(parting: Parting) -> list[str]:
     """What there is of each run besides the steps that were compared."""
-    named = zip(("first", "second"), parting.extents, strict=False)
-    return [sentence for which, extent in named for sentence in _beyond(which, extent, parting)]
-
-
-def _beyond(which: str, extent: Extent, parting: Parting) -> list[str]:
-    if extent.steps == parting.steps:
-        return []
-    if extent.last > parting.last_step:
-        return [f"The {which} goes on to step {extent.last:,}."]
-    if extent.first < parting.first_step:
-        return [f"The {which} begins earlier, at step {extent.first:,}."]
-    return [f"The {which} has {extent.steps - parting.steps:,} more in between."]
+    sentences = []
+    for which, extent in zip(("first", "second"), parting.extents, strict=False):
+        if extent.steps == parting.steps:
+            continue
+        if extent.last > parting.last_step:
+            sentences.append(f"The {which} goes on to step {extent.last:,}.")
+        elif extent.first < parting.first_step:
+            sentences.append(f"The {which} begins earlier, at step {extent.first:,}.")
+        else:
+            sentences.append(f"The {which} has {extent.steps - parting.steps:,} more in between.")
+    return sentences
 
 
 def _common_steps(parting: Parting) -> str:
@@ -357,23 +314,16 @@ def suspect_sentence(suspect: Suspect) -> str:
 
 
 def verdict_sentences(comparison: RunsComparison) -> list[str]:
-    return [one_line(sentence) for sentence in _verdicts(comparison)]
-
-
-def _verdicts(comparison: RunsComparison) -> Iterator[str]:
-    found = comparison.verdicts
+    found, suspect = comparison.verdicts, comparison.suspect
     if len(found) > 1 and all(finding is None for _, finding in found):
-        yield "Nothing wrong was found in either run."
-        return
+        return ["Nothing wrong was found in either run."]
+    sentences = []
     for name, finding in found:
-        yield f"Verdict on {name}: {_verdict(finding, comparison.suspect)}"
-
-
-def _verdict(finding: Finding | None, suspect: Suspect | None) -> str:
-    if finding is None:
-        return "nothing wrong found."
-    told = suspect is not None and suspect.finding == finding
-    return f"{finding.name}." if told else f"{finding.name}. {finding.message}"
+        is_suspect = suspect is not None and suspect.finding == finding
+        verdict = "nothing wrong found." if finding is None else f"{finding.name}."
+        message = "" if finding is None or is_suspect else f" {finding.message}"
+        sentences.append(one_line(f"Verdict on {name}: {verdict}{message}"))
+    return sentences
 
 
 # The sentences about how the runs end, and whether seeds explain the difference.
@@ -387,8 +337,8 @@ def noise_sentence(noise: Noise) -> str:
     first, second = apart(_mean(noise.first), _mean(noise.second))
     start, end = noise.steps
     when = f"step {end}" if start == end else f"the mean of steps {start} to {end}"
-    told = f"{noise.tag}, {when}: {first}{_count(noise.first)} and {second}{_count(noise.second)}."
-    return one_line(f"{told} {_judged(noise)}")
+    ends = f"{noise.tag}, {when}: {first}{_count(noise.first)} and {second}{_count(noise.second)}."
+    return one_line(f"{ends} {_judged(noise)}")
 
 
 def _judged(noise: Noise) -> str:
@@ -397,13 +347,13 @@ def _judged(noise: Noise) -> str:
     if noise.spread == 0.0:
         return "Runs of one kind do not differ at all, so the difference is real." if noise.difference else ""
     times = abs(noise.difference) / noise.spread
-    told = f"The difference is {times:.2g} times the spread of runs of one kind ({noise.spread:.2g})"
+    size = f"The difference is {times:.2g} times the spread of runs of one kind ({noise.spread:.2g})"
     chance = "under 0.1 %" if noise.chance < 0.001 else f"{100 * noise.chance:.2g} %"
     seeds = f"seeds alone give it or more in {chance} of such comparisons"
     if noise.chance >= _RARE and times > _WIDE:
         runs = len(noise.first) + len(noise.second)
-        return f"{told}, but {runs} runs are too few to be sure of it: {seeds}. More replicates would tell."
-    return f"{told}: {'' if noise.chance < _RARE else 'no '}more than seeds explain ({seeds})."
+        return f"{size}, but {runs} runs are too few to be sure of it: {seeds}. More replicates would tell."
+    return f"{size}: {'' if noise.chance < _RARE else 'no '}more than seeds explain ({seeds})."
 
 
 def _mean(values: Sequence[float]) -> float:
@@ -431,15 +381,10 @@ class FoldedCode:
         self._lines = lines
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Text]:
-        for line in self._lines:
-            for piece in _pieces(printable(line), options.max_width):
-                yield Text(f"{_MARGIN}{piece}", _STYLES.get(line[:1], ""), no_wrap=True, overflow="ignore")
-
-
-def _pieces(line: str, width: int) -> Iterator[str]:
-    sign, code = line[:1], line[1:]
-    room = max(_FEWEST_CELLS, width - len(_MARGIN) - 1)
-    first, *rest = chop_cells(code, room) or [""]
-    yield f"{sign}{first}"
-    for piece in chop_cells("".join(rest), room - len(_FURTHER)) if rest else ():
-        yield f"{sign}{_FURTHER}{piece}"
+        for line in map(printable, self._lines):
+            sign, code = line[:1], line[1:]
+            room = max(_FEWEST_CELLS, options.max_width - len(_MARGIN) - 1)
+            first, *rest = chop_cells(code, room) or [""]
+            pieces = chop_cells("".join(rest), room - len(_FURTHER)) if rest else []
+            for piece in [f"{sign}{first}", *(f"{sign}{_FURTHER}{each}" for each in pieces)]:
+                yield Text(f"{_MARGIN}{piece}", _STYLES.get(sign, ""), no_wrap=True, overflow="ignore")

@@ -8,11 +8,11 @@ import itertools
 import math
 import unicodedata
 from collections import defaultdict
-from collections.abc import Collection, Hashable, Iterator, Sequence
+from collections.abc import Collection, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import itemgetter
 from statistics import fmean, median
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 # Where the boxes of a layered drawing go: what something is made from stands above it.
 #
@@ -78,7 +78,7 @@ def lay_out(
     for index, spot in enumerate(spots):
         rows[spot.row].append(index)
     _order(rows, spots)
-    place_columns(rows, spots)
+    _place_columns(rows, spots)
     edges = _place_y(rows, spots)
     width = max((spot.x - spot.anchor + spot.width for spot in spots), default=0.0)
     return Layout(spots, ways, edges, width, edges[-1][1] if edges else 0.0)
@@ -87,28 +87,22 @@ def lay_out(
 def _ways(spots: list[Spot], links: Sequence[Link]) -> list[list[int]]:
     bends: dict[tuple[int, Hashable, int], int] = {}  # by box, tensor and row
     joined: set[tuple[int, int]] = set()
-    return [_way(spots, link, bends, joined) for link in links]
-
-
-def _way(
-    spots: list[Spot],
-    link: Link,
-    bends: dict[tuple[int, Hashable, int], int],
-    joined: set[tuple[int, int]],
-) -> list[int]:
-    way = [link.upper]
-    for row in range(spots[link.upper].row + 1, spots[link.lower].row):
-        bend = bends.setdefault((link.upper, link.tensor, row), len(spots))
-        if bend == len(spots):
-            spots.append(Spot(_BEND_WIDTH, 0.0, _BEND_WIDTH / 2, True, row, bend=True))
-        way.append(bend)
-    way.append(link.lower)
-    for upper, lower in itertools.pairwise(way):
-        if (upper, lower) not in joined:
-            joined.add((upper, lower))
-            spots[upper].below.append(lower)
-            spots[lower].above.append(upper)
-    return way
+    ways = []
+    for link in links:
+        way = [link.upper]
+        for row in range(spots[link.upper].row + 1, spots[link.lower].row):
+            bend = bends.setdefault((link.upper, link.tensor, row), len(spots))
+            if bend == len(spots):
+                spots.append(Spot(_BEND_WIDTH, 0.0, _BEND_WIDTH / 2, True, row, bend=True))
+            way.append(bend)
+        way.append(link.lower)
+        for upper, lower in itertools.pairwise(way):
+            if (upper, lower) not in joined:
+                joined.add((upper, lower))
+                spots[upper].below.append(lower)
+                spots[lower].above.append(upper)
+        ways.append(way)
+    return ways
 
 
 def _order(rows: list[list[int]], spots: list[Spot]) -> None:
@@ -118,17 +112,15 @@ def _order(rows: list[list[int]], spots: list[Spot]) -> None:
         down = sweep % 2 == 0
         for fixed, row in itertools.pairwise(rows if down else rows[::-1]):
             place = {index: at for at, index in enumerate(fixed)}
-            near = [spots[index].above if down else spots[index].below for index in row]
-            wishes = [_middle(neighbours, place, at) for at, neighbours in enumerate(near)]
+            wishes = []
+            for at, index in enumerate(row):
+                neighbours = spots[index].above if down else spots[index].below
+                wishes.append(fmean(place[each] for each in neighbours) if neighbours else float(at))
             row[:] = [index for _, index in sorted(zip(wishes, row, strict=True), key=itemgetter(0))]
         crossings = _crossings(rows, spots)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
     rows[:] = best
-
-
-def _middle(neighbours: list[int], place: dict[int, int], own: int) -> float:
-    return fmean(place[each] for each in neighbours) if neighbours else float(own)
 
 
 def _crossings(rows: list[list[int]], spots: list[Spot]) -> int:
@@ -168,7 +160,7 @@ def rows_of(count: int, links: Sequence[tuple[int, int]], first: Collection[int]
     for upper, lower in dict.fromkeys(links):
         above[lower].append(upper)
         below[upper].append(lower)
-    order = _makers_first(above, below)
+    order = _makers_first(dict(enumerate(map(len, above))), dict(enumerate(below)))
     highest = 1 if first else 0
     row = [0] * count
     for index in order:
@@ -195,14 +187,14 @@ def _nearer(row: list[int], index: int, above: list[int], below: list[int], high
     return bottom if len(below) > len(above) else top
 
 
-def _makers_first(above: list[list[int]], below: list[list[int]]) -> list[int]:
-    missing = [len(each) for each in above]
-    ready = [index for index, count in enumerate(missing) if not count]
-    for index in ready:  # grows while it is walked through
-        for lower in below[index]:
-            missing[lower] -= 1
-            if not missing[lower]:
-                ready.append(lower)
+def _makers_first(missing: dict[int, int], following: Mapping[int, Iterable[int]]) -> list[int]:
+    """Each after all that it follows; `missing` says how many those are."""
+    ready = [each for each, count in missing.items() if not count]
+    for each in ready:  # grows while it is walked through
+        for other in following[each]:
+            missing[other] -= 1
+            if not missing[other]:
+                ready.append(other)
     return ready
 
 
@@ -214,17 +206,7 @@ _THIN_GAP_X = 12.0
 _COLUMNS_SWEEPS = 24
 
 
-class _Spot(Protocol):
-    width: float
-    anchor: float  # how far right of its left edge it is held by its x
-    thin: bool  # words on a line, or a bend of one
-    bend: bool
-    x: float
-    above: list[int]
-    below: list[int]
-
-
-def place_columns(rows: list[list[int]], spots: Sequence[_Spot]) -> None:
+def _place_columns(rows: list[list[int]], spots: Sequence[Spot]) -> None:
     # The number of the column of each spot.
     column = list(range(len(spots)))
     for upper, lower in itertools.pairwise(rows):
@@ -233,10 +215,21 @@ def place_columns(rows: list[list[int]], spots: Sequence[_Spot]) -> None:
     _Placing(rows, spots, column).place()
 
 
-def _straight(upper: list[int], lower: list[int], spots: Sequence[_Spot]) -> Iterator[tuple[int, int]]:
+def _straight(upper: list[int], lower: list[int], spots: Sequence[Spot]) -> Iterator[tuple[int, int]]:
     """Pairs that stand below each other, none crossing another; bends choose first, then boxes and words."""
     place = {index: at for row in (upper, lower) for at, index in enumerate(row)}
-    pairs = [(one, other) for one in upper for other in spots[one].below if _wants(one, other, spots, place)]
+
+    def is_middle(index: int, among: list[int]) -> bool:
+        boxes = sorted((each for each in among if not spots[each].thin), key=lambda each: place[each])
+        return not boxes if spots[index].thin else len(boxes) % 2 == 1 and boxes[len(boxes) // 2] == index
+
+    def belong_together(one: int, other: int) -> bool:
+        """Boxes do where each is the middle one for the other: of two, neither is."""
+        if spots[one].thin and spots[other].thin:
+            return True
+        return is_middle(other, spots[one].below) and is_middle(one, spots[other].above)
+
+    pairs = [(one, other) for one in upper for other in spots[one].below if belong_together(one, other)]
     chosen: list[tuple[int, int]] = []
     for one, other in sorted(pairs, key=lambda pair: -abs(spots[pair[0]].bend + spots[pair[1]].bend - 0.9)):
         here = place[one], place[other]
@@ -245,24 +238,8 @@ def _straight(upper: list[int], lower: list[int], spots: Sequence[_Spot]) -> Ite
             yield one, other
 
 
-def _wants(one: int, other: int, spots: Sequence[_Spot], place: dict[int, int]) -> bool:
-    """Boxes go together where each is the middle one for the other: of two, neither is."""
-    if spots[one].thin and spots[other].thin:
-        return True
-    among = _boxes(spots[one].below, spots, place), _boxes(spots[other].above, spots, place)
-    return _is_middle(other, *among[:1], spots[other].thin) and _is_middle(one, *among[1:], spots[one].thin)
-
-
-def _boxes(among: list[int], spots: Sequence[_Spot], place: dict[int, int]) -> list[int]:
-    return sorted((each for each in among if not spots[each].thin), key=lambda each: place[each])
-
-
-def _is_middle(index: int, boxes: list[int], thin: bool) -> bool:
-    return not boxes if thin else len(boxes) % 2 == 1 and boxes[len(boxes) // 2] == index
-
-
 class _Placing:
-    def __init__(self, rows: list[list[int]], spots: Sequence[_Spot], column: list[int]) -> None:
+    def __init__(self, rows: list[list[int]], spots: Sequence[Spot], column: list[int]) -> None:
         self._spots = spots
         self._column = column
         self._x: dict[int, float] = dict.fromkeys(column, 0.0)
@@ -270,51 +247,30 @@ class _Placing:
         self._right: dict[int, dict[int, float]] = {each: {} for each in self._x}
         for row in rows:
             for one, other in itertools.pairwise(row):
-                self._keep_apart(one, other)
-        self._near = self._neighbours()
+                a, b = spots[one], spots[other]
+                distance = a.width - a.anchor + (_THIN_GAP_X if a.thin or b.thin else GAP_X) + b.anchor
+                left, right = column[one], column[other]
+                self._left[right][left] = max(distance, self._left[right].get(left, 0.0))
+                self._right[left][right] = self._left[right][left]
+        self._near: dict[int, list[int]] = defaultdict(list)  # neighbours above and below
+        for index, spot in enumerate(spots):
+            for below in spot.below:
+                upper, lower = column[index], column[below]
+                times = 1 if spot.thin or spots[below].thin else 2  # boxes pull more than bends
+                if upper != lower:
+                    self._near[upper] += [lower] * times
+                    self._near[lower] += [upper] * times
 
     def place(self) -> None:
-        order = self._left_to_right()
+        order = _makers_first({each: len(left) for each, left in self._left.items()}, self._right)
         for column in order:
-            self._x[column] = self._earliest(column)
+            self._x[column] = max((self._x[left] + gap for left, gap in self._left[column].items()), default=0.0)
         for sweep in range(_COLUMNS_SWEEPS):
             for column in order if sweep % 2 else reversed(order):
                 self._x[column] = self._nearer(column)
         left = min((self._x[self._column[i]] - s.anchor for i, s in enumerate(self._spots)), default=0.0)
         for index, spot in enumerate(self._spots):
             spot.x = self._x[self._column[index]] - left
-
-    def _keep_apart(self, one: int, other: int) -> None:
-        a, b = self._spots[one], self._spots[other]
-        gap = _THIN_GAP_X if a.thin or b.thin else GAP_X
-        distance = a.width - a.anchor + gap + b.anchor
-        left, right = self._column[one], self._column[other]
-        self._left[right][left] = max(distance, self._left[right].get(left, 0.0))
-        self._right[left][right] = self._left[right][left]
-
-    def _neighbours(self) -> dict[int, list[int]]:
-        found: dict[int, list[int]] = defaultdict(list)
-        for index, spot in enumerate(self._spots):
-            for other in spot.below:
-                one, two = self._column[index], self._column[other]
-                times = 1 if spot.thin or self._spots[other].thin else 2  # boxes pull more than bends
-                if one != two:
-                    found[one] += [two] * times
-                    found[two] += [one] * times
-        return found
-
-    def _left_to_right(self) -> list[int]:
-        missing = {column: len(left) for column, left in self._left.items()}
-        ready = [column for column, count in missing.items() if not count]
-        for column in ready:  # grows while it is walked through
-            for right in self._right[column]:
-                missing[right] -= 1
-                if not missing[right]:
-                    ready.append(right)
-        return ready
-
-    def _earliest(self, column: int) -> float:
-        return max((self._x[left] + distance for left, distance in self._left[column].items()), default=0.0)
 
     def _nearer(self, column: int) -> float:
         """As near to the middle of its neighbours as those beside it allow."""
@@ -340,12 +296,10 @@ _BOLD = 1.1
 
 
 def text_width(text: str, size: float, bold: bool = False) -> float:
-    total = sum(_WIDTH.get(letter) or _width(letter) for letter in text)
-    return total * size * (_BOLD if bold else 1.0)
-
-
-def _width(letter: str) -> float:
-    return 1.05 if unicodedata.east_asian_width(letter) in "WF" else _OTHER
+    widths = (
+        _WIDTH.get(letter) or (1.05 if unicodedata.east_asian_width(letter) in "WF" else _OTHER) for letter in text
+    )
+    return sum(widths) * size * (_BOLD if bold else 1.0)
 
 
 def shortened(text: str, most: int) -> str:

@@ -18,35 +18,35 @@ FORMAT = 1
 
 
 def to_json(result: RunResult) -> dict[str, Any]:
-    trials = {"trials": [_trial(trial) for trial in result.trials]} if result.trials else {}
-    memory = {"memory": [_memory(look) for look in result.memory]} if result.memory else {}
-    hangs = {"hangs": [hang_to_json(hang, result.folder) for hang in result.hangs]} if result.hangs else {}
-    ranks = {"ranks": [dataclasses.asdict(rank) for rank in result.ranks]} if result.ranks else {}
-    return (
-        trials
-        | memory
-        | hangs
-        | ranks
-        | {
-            "format": FORMAT,
-            "script": result.script,
-            "run": _run_name(result),
-            "outcome": result.outcome,
-            "exit_code": result.exit_code,
-            "steps": result.steps,
-            "counted": result.counted,
-            "torch_seen": result.torch_seen,
-            "loss": _losses(result),
-            "verdict": 0 if result.verdict else None,
-            "findings": [
-                finding_to_json(finding, result.folder, result.cause_index(index))
-                for index, finding in enumerate(result.findings)
-            ],
-            "cost": _cost(result),
-            "notices": [notice.text for notice in result.notices],
-            "log": result.log,
-        }
-    )
+    if result.log:
+        run = os.path.basename(os.path.normpath(result.log))
+    else:
+        run = f"{os.path.basename(result.script)}-{result.run.started:.0f}" if result.run else None
+    sometimes: dict[str, Any] = {
+        "trials": [_trial(trial) for trial in result.trials],
+        "memory": [_memory(look) for look in result.memory],
+        "hangs": [hang_to_json(hang, result.folder) for hang in result.hangs],
+        "ranks": [dataclasses.asdict(rank) for rank in result.ranks],
+    }
+    return {name: plain for name, plain in sometimes.items() if plain} | {
+        "format": FORMAT,
+        "script": result.script,
+        "run": run,
+        "outcome": result.outcome,
+        "exit_code": result.exit_code,
+        "steps": result.steps,
+        "counted": result.counted,
+        "torch_seen": result.torch_seen,
+        "loss": _losses(result),
+        "verdict": 0 if result.verdict else None,
+        "findings": [
+            finding_to_json(finding, result.folder, result.cause_index(index))
+            for index, finding in enumerate(result.findings)
+        ],
+        "cost": _cost(result),
+        "notices": [notice.text for notice in result.notices],
+        "log": result.log,
+    }
 
 
 def _trial(trial: TrialResult) -> dict[str, Any]:
@@ -71,17 +71,15 @@ def _memory(look: MemoryLook) -> dict[str, Any]:
     }
 
 
-def _run_name(result: RunResult) -> str | None:
-    if result.log:
-        return os.path.basename(os.path.normpath(result.log))
-    return f"{os.path.basename(result.script)}-{result.run.started:.0f}" if result.run else None
-
-
 def finding_to_json(finding: Finding, folder: str | None, symptom_of: int | None) -> dict[str, Any]:
     """`symptom_of` is where the finding that explains this one stands among its fellows."""
     ranks = {"ranks": list(finding.ranks)} if finding.ranks else {}
-    place = finding.where
+    place, edit = finding.where, finding.edit
+    plain_edit: dict[str, Any] | None = None
     file = shown_path(place.file, folder) if place.file else None
+    if edit is not None:
+        edited = shown_path(edit.file, folder)
+        plain_edit = {"file": edited, "line": edit.line, "before": edit.before, "after": edit.after}
     return ranks | {
         "check": finding.check,
         "name": finding.name,
@@ -95,17 +93,9 @@ def finding_to_json(finding: Finding, folder: str | None, symptom_of: int | None
         "first_step": finding.first_step,
         "last_step": finding.last_step,
         "evidence": {key: _number(value) for key, value in finding.evidence.items()},
-        "edit": _edit(finding, folder),
+        "edit": plain_edit,
         "symptom_of": symptom_of,
     }
-
-
-def _edit(finding: Finding, folder: str | None) -> dict[str, Any] | None:
-    edit = finding.edit
-    if edit is None:
-        return None
-    file = shown_path(edit.file, folder)
-    return {"file": file, "line": edit.line, "before": edit.before, "after": edit.after}
 
 
 def _losses(result: RunResult) -> dict[str, Any] | None:

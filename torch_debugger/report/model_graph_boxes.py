@@ -71,7 +71,8 @@ class Captions:
             return _caption(part.name, "", part.module or f"{part.boxes:,} operations", shapes)
         if part.nodes and not part.parts:
             node = self._graph.nodes[part.nodes[0]]
-            shapes = shapes if part.kind == INPUT else self._taken(part.nodes[0])
+            if part.kind != INPUT:
+                shapes = forms_text(edge.form for edge in self._graph.edges if edge.target == part.nodes[0])
             beside = "" if part.name.startswith(part.kind) else part.kind
             return _caption(part.name, beside, shapes or forms_text(node.outputs), "")
         return _caption(part.name)
@@ -86,9 +87,6 @@ class Captions:
         full = " ".join(filter(None, [part.path, f"{part.module}({detail})", f"{count:,} parameters"]))
         below = " · ".join(filter(None, [shapes, params, self._more(part)]))
         return _caption(part.name, beside, below, full)
-
-    def _taken(self, place: int) -> str:
-        return forms_text(edge.form for edge in self._graph.edges if edge.target == place)
 
 
 def _caption(name: str, beside: str = "", below: str = "", more: str = "") -> Caption:
@@ -114,23 +112,6 @@ def form_text(form: TensorForm) -> str:
     if form == UNKNOWN_FORM:
         return ""
     return f"[{', '.join('?' if size < 0 else str(size) for size in form.shape)}]"
-
-
-def words_on(carried: Carried, several: bool) -> str:
-    """What a line says: the views on the way, and the shape where it is another one behind them.
-
-    `several` tells that the box above gives several shapes, so each line says which one it is.
-    """
-    if len(carried.tensors) > MOST_LINES:
-        return f"{len(carried.tensors):,} tensors"
-    words = ", ".join(list(carried.words)[:_MOST_WORDS])
-    if len(carried.words) > _MOST_WORDS:
-        words += " ..."
-    changed = carried.taken.keys() != carried.given.keys()
-    shapes = forms_text(carried.taken) if changed or several else ""
-    if words and len({form_text(form) for form in carried.taken}) > 1:
-        shapes = ""
-    return shortened(" ".join(filter(None, [words, shapes])), _LONGEST_LINE)
 
 
 def count_text(count: int) -> str:
@@ -230,7 +211,8 @@ class _Making:
         kinds = [part.kind for part in self._part.parts]
         first = {*self._inside.entries.values(), *(at for at, kind in enumerate(kinds) if kind == INPUT)}
         last = {*self._inside.exits.values(), *(at for at, kind in enumerate(kinds) if kind == OUTPUT)}
-        links = self._links if self._links else _in_a_row(len(kinds))
+        # Of a model that could not be run nothing is known but the order of its modules.
+        links = self._links or [Link(at, at + 1, 0) for at in range(len(kinds) - 1)]
         layout = lay_out(self._sizes, links, first=first, last=last)
         spots = layout.spots[: len(self._sizes)]
         found = self._inside
@@ -248,7 +230,7 @@ class _Making:
                     leaves[link.upper, link.tensor],
                     reaches[number],
                     tuple((layout.spots[bend].x, layout.spots[bend].row) for bend in layout.ways[number][1:-1]),
-                    _told(carried),
+                    _carried_text(carried),
                 )
                 for number, (link, (name, carried)) in enumerate(zip(self._links, self._told, strict=True))
             ]
@@ -267,9 +249,20 @@ class _Making:
         return said
 
     def _text(self, strand: Strand, carried: Carried) -> str:
+        """What a line says: the views on the way, and the shape where it is another one behind them, or where
+        the box above gives several shapes, so each line says which one it is."""
+        if len(carried.tensors) > MOST_LINES:
+            return f"{len(carried.tensors):,} tensors"
+        words = ", ".join(list(carried.words)[:_MOST_WORDS])
+        if len(carried.words) > _MOST_WORDS:
+            words += " ..."
         to_output = strand.target != EDGE and self._part.parts[strand.target].kind == OUTPUT
         several = strand.source != EDGE and self._members[strand.source].several and not to_output
-        return words_on(carried, several)
+        changed = carried.taken.keys() != carried.given.keys()
+        shapes = forms_text(carried.taken) if changed or several else ""
+        if words and len({form_text(form) for form in carried.taken}) > 1:
+            shapes = ""
+        return shortened(" ".join(filter(None, [words, shapes])), _LONGEST_LINE)
 
     def _link(self, strand: Strand, carried: Carried, said: dict[tuple[Tensor, int, str], int]) -> None:
         name = tensor_name(strand.tensor)
@@ -324,11 +317,6 @@ class _Making:
         return found
 
 
-def _in_a_row(count: int) -> list[Link]:
-    """Of a model that could not be run nothing is known but the order of its modules."""
-    return [Link(at, at + 1, 0) for at in range(count - 1)]
-
-
 def _gap(count: int, width: float, wide: float) -> float:
     return min(wide, (width - 2 * _CORNER) / max(1, count - 1))
 
@@ -347,7 +335,7 @@ def _spread(wishes: list[float], width: float) -> list[float]:
     return found
 
 
-def _told(carried: Carried) -> str:
+def _carried_text(carried: Carried) -> str:
     kinds = dict.fromkeys(form.dtype for form in carried.taken)
     return " ".join(filter(None, [", ".join(carried.words), forms_text(carried.taken), ", ".join(kinds)]))
 
@@ -425,12 +413,13 @@ def scene_of(root: Opened) -> Scene:
 def _draw(scene: Scene, here: Opened, left: float, top: float, depth: int) -> None:
     inner, inner_top = left + here.margin, top + HEAD
     for part, member, place in zip(here.part.parts, here.members, here.inside.places, strict=False):
-        is_open = isinstance(member, Opened)
         caption = member.caption if isinstance(member, Opened) else member
         box = Box(part, caption, inner + place.left, inner_top + place.top, place.width, place.height, depth)
-        (scene.frames if is_open else scene.boxes).append(box)
         if isinstance(member, Opened):
+            scene.frames.append(box)
             _draw(scene, member, box.x, box.y, depth + 1)
+        else:
+            scene.boxes.append(box)
     for number, text in enumerate(here.inside.words):
         place = here.inside.places[len(here.part.parts) + number]
         middle = inner + place.left + place.anchor, inner_top + place.top + place.height / 2
@@ -447,11 +436,8 @@ def _line(here: Opened, wire: Wire, left: float, top: float) -> Line:
     points += [(x, *inside.rows[row]) for x, row in wire.bends]
     points.append((target.left + target.anchor + wire.reaches, inside.rows[target.row][0], end))
     moved = [(left + x, top + upper, top + lower) for x, upper, lower in points]
-    return Line(moved, isinstance(_member(here, wire.target), Caption), wire.told)
-
-
-def _member(here: Opened, place: int) -> Opened | Caption | None:
-    return here.members[place] if place < len(here.members) else None
+    member = here.members[wire.target] if wire.target < len(here.members) else None
+    return Line(moved, isinstance(member, Caption), wire.told)
 
 
 def head_width(caption: Caption) -> float:

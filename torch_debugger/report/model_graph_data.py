@@ -42,6 +42,23 @@ MOST_PLACES = 4000  # boxes in all insides together: a page must load
 
 def model_data(model: ModelParts, heading: list[str], opened: Collection[str]) -> dict[str, Any]:
     """`opened` is what a page shows open at first."""
+    ran = any(node.kind in (INPUT, OPERATION, OUTPUT) for node in model.graph.nodes)
+    calls = Counter(scope.path for scope in model.graph.scopes if ran)
+    modules = [
+        {
+            "path": module.path,
+            "class": module.module,
+            "parameters": module.parameters,
+            "calls": calls[module.path],
+            "detail": module.detail,
+        }
+        for module in model.graph.modules
+    ]
+    nodes = [
+        {"key": part.key, "kind": part.kind, "name": part.name, "path": part.path, "class": part.module}
+        for part in model.root.all_parts()
+        if not part.parts and part is not model.root
+    ]
     groups = groups_of(model, opened)
     return {
         "format": FORMAT,
@@ -51,8 +68,8 @@ def model_data(model: ModelParts, heading: list[str], opened: Collection[str]) -
         "head": HEAD,
         "tip": TIP,
         "opened": [key for key in groups if key in opened],
-        "modules": _modules(model),
-        "nodes": _nodes(model),
+        "modules": modules,
+        "nodes": nodes[:MOST_PLACES],
         "edges": _edges(model),
         "groups": groups,
     }
@@ -60,8 +77,14 @@ def model_data(model: ModelParts, heading: list[str], opened: Collection[str]) -
 
 def groups_of(model: ModelParts, opened: Collection[str]) -> dict[str, Any]:
     """By key, the model itself first, under an empty one; those far down a very large model are left out."""
+    kept: set[str] = set()
+    places, parts = 0, deque([model.root])
+    while parts and places < MOST_PLACES:
+        part = parts.popleft()
+        kept.add(part.key)
+        places += len(part.parts)
+        parts += [each for each in part.parts if each.parts]
     found: dict[str, Any] = {}
-    kept = _kept(model.root)
     waiting = deque([model.opened(model.root, opened)])
     while waiting:
         here = waiting.popleft()
@@ -69,18 +92,6 @@ def groups_of(model: ModelParts, opened: Collection[str]) -> dict[str, Any]:
         for part, member in zip(here.part.parts, here.members, strict=True):
             if part.key in kept:
                 waiting.append(member if isinstance(member, Opened) else model.opened(part, ()))
-    return found
-
-
-def _kept(root: Part) -> set[str]:
-    found: set[str] = set()
-    places = 0
-    waiting = deque([root])
-    while waiting and places < MOST_PLACES:
-        part = waiting.popleft()
-        found.add(part.key)
-        places += len(part.parts)
-        waiting += [each for each in part.parts if each.parts]
     return found
 
 
@@ -119,10 +130,7 @@ def inside_data(inside: Inside) -> dict[str, Any]:
         "anchor": round(inside.anchor, 1),
         "rows": [[round(top, 1), round(bottom, 1)] for top, bottom in inside.rows],
         "places": [
-            [
-                *(round(value, 1) for value in (each.left, each.top, each.width, each.height, each.anchor)),
-                each.row,
-            ]
+            [*(round(value, 1) for value in (each.left, each.top, each.width, each.height, each.anchor)), each.row]
             for each in inside.places
         ],
         "words": inside.words,
@@ -143,29 +151,6 @@ def inside_data(inside: Inside) -> dict[str, Any]:
     }
 
 
-def _modules(model: ModelParts) -> list[dict[str, Any]]:
-    ran = any(node.kind in (INPUT, OPERATION, OUTPUT) for node in model.graph.nodes)
-    calls = Counter(scope.path for scope in model.graph.scopes if ran)
-    return [
-        {
-            "path": module.path,
-            "class": module.module,
-            "parameters": module.parameters,
-            "calls": calls[module.path],
-            "detail": module.detail,
-        }
-        for module in model.graph.modules
-    ]
-
-
-def _nodes(model: ModelParts) -> list[dict[str, Any]]:
-    return [
-        {"key": part.key, "kind": part.kind, "name": part.name, "path": part.path, "class": part.module}
-        for part in model.root.all_parts()
-        if not part.parts and part is not model.root
-    ][:MOST_PLACES]
-
-
 def _edges(model: ModelParts) -> list[dict[str, Any]]:
     home = {node: part.key for part in model.root.all_parts() for node in part.nodes}
     return [
@@ -182,14 +167,12 @@ def _edges(model: ModelParts) -> list[dict[str, Any]]:
 
 
 # A recorded model, ready to be drawn: parts, captions, and the inside of each part when it is needed.
-def _nothing(part: Part) -> str:
-    return ""
 
 
 class ModelParts:
     """`more` tells what else a box says below its name; `folds` folds repeats also in a small model."""
 
-    def __init__(self, graph: ModelGraph, more: Callable[[Part], str] = _nothing, folds: bool = False) -> None:
+    def __init__(self, graph: ModelGraph, more: Callable[[Part], str] = lambda part: "", folds: bool = False) -> None:
         self.graph = graph
         self.root, flows = parts_of(graph)
         self.lines = flows.lines
@@ -209,15 +192,13 @@ class ModelParts:
         inner = [
             self.opened(each, keys) if each.parts and each.key in keys else self.caption(each) for each in part.parts
         ]
-        members = [self._member(each, shown) for each, shown in zip(part.parts, inner, strict=True)]
+        members = []
+        for each, shown in zip(part.parts, inner, strict=True):
+            several = len({form_text(form) for form in self._wiring.leaving[each.key]}) > 1
+            size = shown.size if isinstance(shown, Opened) else box_size(*shown.size())
+            members.append(Member(size, several, shown.inside if isinstance(shown, Opened) else None))
         inside = inside_of(part, self._wiring.inside[part.key], members)
         return Opened(part, inside, self.caption(part), inner)
-
-    def _member(self, part: Part, shown: Opened | Caption) -> Member:
-        several = len({form_text(form) for form in self._wiring.leaving[part.key]}) > 1
-        if isinstance(shown, Opened):
-            return Member(shown.size, several, shown.inside)
-        return Member(box_size(*shown.size()), several)
 
     def scene(self, keys: Collection[str]) -> Scene:
         return scene_of(self.opened(self.root, keys))

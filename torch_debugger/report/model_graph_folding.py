@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from itertools import groupby
 
 import numpy as np
@@ -105,16 +105,12 @@ def _periods(looks: NDArray[np.int64]) -> dict[int, NDArray[np.int64]]:
 
 def _rest(above: Part, first: list[Part], others: list[Part], turns: int) -> Part:
     named = [part for part in first if part.kind == MODULE]
-    name = " to ".join(dict.fromkeys(_ends(others))) if len(first) == 1 and named else ""
+    ends = [part.name if part.call == 1 else f"{part.name} (call {part.call})" for part in (others[0], others[-1])]
+    name = " to ".join(dict.fromkeys(ends)) if len(first) == 1 and named else ""
     like = first[0].name if len(first) == 1 else f"{first[0].name} to {first[-1].name}"
     shown = f"{turns - 1:,} more like {like}"
     key = f"{others[0].key}..{others[-1].key}"
     return Part(key, REPEAT, shown, above.path, above.scope, name, parts=others)
-
-
-def _ends(parts: list[Part]) -> Iterator[str]:
-    for part in (parts[0], parts[-1]):
-        yield part.name if part.call == 1 else f"{part.name} (call {part.call})"
 
 
 # Module lists as parts: the calls of their modules, where nothing else happens in between.
@@ -125,30 +121,30 @@ def with_containers(part: Part, classes: Mapping[str, str]) -> None:
 
 
 def _grouped(part: Part, classes: Mapping[str, str]) -> list[Part]:
-    lists = [_lists_of(each, part.path) for each in part.parts]
+    lists: list[list[str]] = []  # transformer and transformer.h for transformer.h.0, where these were not called
+    for each in part.parts:
+        names = each.path.split(".")
+        depth = len(part.path.split(".")) if part.path else 0
+        is_below = each.kind == MODULE and (not part.path or each.path.startswith(f"{part.path}."))
+        lists.append([".".join(names[:end]) for end in range(depth + 1, len(names))] if is_below else [])
+    ran = sum(each.kind in (MODULE, OPERATION) for each in part.parts)
     found: list[Part] = []
     at = 0
     while at < len(lists):
         path, end = _run(lists, at)
-        if path and end - at < len(_ran(part.parts)):
-            found.append(_container(part, path, part.parts[at:end], classes))
+        if path and end - at < ran:
+            parts = part.parts[at:end]
+            for each in parts:
+                each.name = relative_name(each.path, path)
+            key = f"{part.key or part.scope}/{path}[]"
+            name = relative_name(path, part.path)
+            container = Part(key, MODULE, name, path, part.scope, classes.get(path, ""), parts=parts)
+            container.parts = _grouped(container, classes)
+            found.append(container)
         else:
             found += part.parts[at:end]
         at = end
     return found
-
-
-def _ran(parts: list[Part]) -> list[Part]:
-    return [part for part in parts if part.kind in (MODULE, OPERATION)]
-
-
-def _lists_of(part: Part, above: str) -> list[str]:
-    """transformer and transformer.h for transformer.h.0, where these were not called; the outer first."""
-    if part.kind != MODULE or (above and not part.path.startswith(f"{above}.")):
-        return []
-    names = part.path.split(".")
-    depth = len(above.split(".")) if above else 0
-    return [".".join(names[:end]) for end in range(depth + 1, len(names))]
 
 
 def _run(lists: list[list[str]], at: int) -> tuple[str, int]:
@@ -158,16 +154,6 @@ def _run(lists: list[list[str]], at: int) -> tuple[str, int]:
         if members[0] == at and len(members) > 1 and members[-1] - at == len(members) - 1:
             return path, members[-1] + 1
     return "", at + 1
-
-
-def _container(above: Part, path: str, parts: list[Part], classes: Mapping[str, str]) -> Part:
-    for part in parts:
-        part.name = relative_name(part.path, path)
-    key = f"{above.key or above.scope}/{path}[]"
-    name = relative_name(path, above.path)
-    container = Part(key, MODULE, name, path, above.scope, classes.get(path, ""), parts=parts)
-    container.parts = _grouped(container, classes)
-    return container
 
 
 # Parts that hold more than anybody can read, cut into pieces where few lines pass.
@@ -194,7 +180,17 @@ def bundle_ends(root: Part) -> None:
 
 def _pieces(part: Part, lines: Sequence[Flow]) -> list[Part]:
     inner = [each for each in part.parts if each.kind not in (INPUT, OUTPUT)]
-    passing = _passing(inner, lines)
+    # How many lines pass each place between two parts.
+    home = {node: at for at, each in enumerate(inner) for one in each.all_parts() for node in one.nodes}
+    change: Counter[int] = Counter()
+    for line in lines:
+        source, target = home.get(line.tensor.node), home.get(line.target)
+        if source is not None and target is not None and source < target:
+            change[source + 1] += 1
+            change[target + 1] -= 1
+    passing = [0]
+    for place in range(1, len(inner)):
+        passing.append(passing[-1] + change[place])
     found: list[Part] = []
     at = 0
     while at < len(inner):
@@ -206,21 +202,6 @@ def _pieces(part: Part, lines: Sequence[Flow]) -> list[Part]:
         at = end
     before, after = ([each for each in part.parts if each.kind == kind] for kind in (INPUT, OUTPUT))
     return [*before, *found, *after]
-
-
-def _passing(parts: list[Part], lines: Sequence[Flow]) -> list[int]:
-    """How many lines pass each place between two parts."""
-    home = {node: at for at, part in enumerate(parts) for each in part.all_parts() for node in each.nodes}
-    change: Counter[int] = Counter()
-    for line in lines:
-        source, target = home.get(line.tensor.node), home.get(line.target)
-        if source is not None and target is not None and source < target:
-            change[source + 1] += 1
-            change[target + 1] -= 1
-    found = [0]
-    for at in range(1, len(parts)):
-        found.append(found[-1] + change[at])
-    return found
 
 
 def _cut(passing: list[int], at: int, count: int) -> int:
@@ -251,7 +232,12 @@ class Openings:
             level.sort(key=lambda part: (_cost(part), part.module, part.name))
             taken: list[Part] = []
             for _, alike in groupby(level, key=lambda part: (part.module, len(part.parts))):
-                group = [part for part in alike if self._may_open(part)]
+                # One of torch's own that calls no other, an LSTM, says more by its name.
+                group = [
+                    part for part in alike
+                    if part.kind == MODULE
+                    and (part.path not in self._of_torch or any(inner.kind != OPERATION for inner in part.parts))
+                ]  # fmt: skip
                 more = sum(_cost(part) for part in group)
                 if visible + more <= most:
                     visible += more
@@ -263,10 +249,8 @@ class Openings:
 
     def with_paths(self, opened: set[str], paths: Collection[str]) -> set[str]:
         """Also these modules, and whatever they lie in."""
-        found = set(opened)
-        for path in [paths] if isinstance(paths, str) else paths:
-            found |= self._way_to(path)
-        return found
+        ways = [self._way_to(path) for path in ([paths] if isinstance(paths, str) else paths)]
+        return set(opened).union(*ways)
 
     def _way_to(self, path: str) -> set[str]:
         found: set[str] = set()
@@ -277,21 +261,12 @@ class Openings:
                 found |= {*way, part.key}
             waiting += [(inner, (*way, part.key)) for inner in part.parts if inner.parts or path == inner.path]
         if not found and path:
-            raise UsageError(self._unknown(path))
+            if path in self._paths:
+                raise UsageError(f"module `{path}` was not called in this run, so it has no place in the drawing.")
+            near = difflib.get_close_matches(path, self._paths, n=3, cutoff=0.4) or self._paths[:3]
+            hint = f" There is {', '.join(f'`{each}`' for each in near)}." if near else ""
+            raise UsageError(f"no module `{path}` in this model.{hint}")
         return found
-
-    def _unknown(self, path: str) -> str:
-        if path in self._paths:
-            return f"module `{path}` was not called in this run, so it has no place in the drawing."
-        near = difflib.get_close_matches(path, self._paths, n=3, cutoff=0.4) or self._paths[:3]
-        hint = f" There is {', '.join(f'`{each}`' for each in near)}." if near else ""
-        return f"no module `{path}` in this model.{hint}"
-
-    def _may_open(self, part: Part) -> bool:
-        """One of torch's own that calls no other, an LSTM, says more by its name."""
-        if part.kind != MODULE:
-            return False
-        return part.path not in self._of_torch or any(inner.kind != OPERATION for inner in part.parts)
 
 
 def _cost(part: Part) -> int:

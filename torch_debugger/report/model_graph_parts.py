@@ -85,15 +85,22 @@ class _Building:
 
     def _add(self, place: int, node: GraphNode) -> None:
         if node.kind in (INPUT, OUTPUT):
-            self._root.parts.append(Part(self._key(node.name), node.kind, _named(node), nodes=[place]))
+            name = ".".join(node.name.split("/")[1:])  # input/batch/image -> batch.image; output/0 -> output 0
+            name = f"{node.kind} {name}".strip() if not name or name[0].isdigit() else name
+            self._root.parts.append(Part(self._key(node.name), node.kind, name, nodes=[place]))
             return
-        self._enter(self._chain(node.scope))
+        # From the outermost call below the model itself to the node's; a model of one box is one itself.
+        chain: list[GraphScope] = []
+        scope = node.scope
+        while scope in self._scopes and (scope != self._root.scope or scope in self._whole):
+            chain.append(self._scopes[scope])
+            scope = chain[-1].caller
+        self._enter(chain[::-1])
         above = self._open[-1]
         if node.scope in self._whole:
             above.nodes.append(place)
         else:
-            name = node.op
-            above.parts.append(Part(self._key(node.name), OPERATION, name, scope=node.scope, nodes=[place]))
+            above.parts.append(Part(self._key(node.name), OPERATION, node.op, scope=node.scope, nodes=[place]))
 
     def _enter(self, chain: list[GraphScope]) -> None:
         """Leave the calls that have ended, and open those that have begun."""
@@ -106,14 +113,6 @@ class _Building:
             part = Part(self._key(scope.name), MODULE, name, scope.path, scope.name, scope.module, scope.call)
             self._open[-1].parts.append(part)
             self._open.append(part)
-
-    def _chain(self, name: str) -> list[GraphScope]:
-        """From the outermost call below the model itself to that one; a model of one box is one itself."""
-        found: list[GraphScope] = []
-        while name in self._scopes and (name != self._root.scope or name in self._whole):
-            found.append(self._scopes[name])
-            name = found[-1].caller
-        return found[::-1]
 
     def _key(self, name: str) -> str:
         self._keys[name] += 1
@@ -130,12 +129,6 @@ def relative_name(path: str, above: str) -> str:
         return inner
     words = [place for place, part in enumerate(kept) if not part.isdigit()]
     return ".".join([*kept[words[-1] if words else 0 :], inner])
-
-
-def _named(node: GraphNode) -> str:
-    """input/batch/image -> batch.image; output/0 -> output 0"""
-    name = ".".join(node.name.split("/")[1:])
-    return f"{node.kind} {name}".strip() if not name or name[0].isdigit() else name
 
 
 # What flows between the operations of a model that are worth a box.
@@ -201,28 +194,23 @@ def flows_of(graph: ModelGraph, whole: set[str]) -> Flows:
     for place, node in enumerate(graph.nodes):
         if node.kind in _SOURCES:
             found.folded.add(place)
-            behind[place] = _Reached((), (_short(node),) if node.kind == PARAMETER else ())
+            name = ".".join(node.name.split("/")[1:])  # GPT/wte/weight -> wte.weight
+            behind[place] = _Reached((), (name,) if node.kind == PARAMETER else ())
             continue
-        reached = [(edge, _reach(edge, behind)) for edge in read[place]]
-        if node.scope not in whole and _is_folded(node, [each for _, each in reached]):
+        reached = [
+            behind.get(edge.source) or _Reached((_Origin(Tensor(edge.source, edge.output), ()),), ())
+            for edge in read[place]
+        ]
+        if node.scope not in whole and _is_folded(node, reached):
             found.folded.add(place)
-            behind[place] = _through(place, [each for _, each in reached])
+            through = [_Origin(origin.tensor, (*origin.by, place)) for each in reached for origin in each.origins]
+            held = tuple(name for each in reached for name in each.held)
+            behind[place] = _Reached(tuple({origin.tensor: origin for origin in through}.values()), held)
             continue
-        _read(found, place, reached)
+        for edge, each in zip(read[place], reached, strict=True):
+            found.lines += [Flow(origin.tensor, place, origin.by, edge.form) for origin in each.origins]
+            found.held[place] += [name for name in each.held if name not in found.held[place]]
     return found
-
-
-def _reach(edge: GraphEdge, behind: dict[int, _Reached]) -> _Reached:
-    if edge.source in behind:
-        return behind[edge.source]
-    return _Reached((_Origin(Tensor(edge.source, edge.output), ()),), ())
-
-
-def _through(place: int, reached: list[_Reached]) -> _Reached:
-    origins = {
-        origin.tensor: _Origin(origin.tensor, (*origin.by, place)) for each in reached for origin in each.origins
-    }
-    return _Reached(tuple(origins.values()), tuple(name for each in reached for name in each.held))
 
 
 def _is_folded(node: GraphNode, reached: list[_Reached]) -> bool:
@@ -237,17 +225,6 @@ def _is_folded(node: GraphNode, reached: list[_Reached]) -> bool:
 
 def is_plumbing(node: GraphNode) -> bool:
     return node.op in _PLUMBING
-
-
-def _read(found: Flows, place: int, reached: list[tuple[GraphEdge, _Reached]]) -> None:
-    for edge, each in reached:
-        found.lines += [Flow(origin.tensor, place, origin.by, edge.form) for origin in each.origins]
-        found.held[place] += [name for name in each.held if name not in found.held[place]]
-
-
-def _short(node: GraphNode) -> str:
-    """GPT/wte/weight -> wte.weight"""
-    return ".".join(node.name.split("/")[1:])
 
 
 # The lines inside each part: between its own parts, in from its edge and out to its edge.
@@ -309,7 +286,8 @@ class Wiring:
                 if step.source != EDGE:
                     self.leaving[step.part.parts[step.source].key][form] = None
                 carried.given[form] = None
-                form = self._after(by, form)
+                if by and (outputs := graph.nodes[by[-1]].outputs):
+                    form = outputs[0]
                 carried.words |= dict.fromkeys(self._word(place) for place in by)
                 carried.taken[form] = None
 
@@ -318,10 +296,6 @@ class Wiring:
         scope = self._graph.nodes[place].scope
         fitting = [number for number, step in enumerate(steps) if step.part.scope == scope]
         return common if common in fitting or not fitting else fitting[0]
-
-    def _after(self, by: list[int], form: TensorForm) -> TensorForm:
-        outputs = self._graph.nodes[by[-1]].outputs if by else ()
-        return outputs[0] if outputs else form
 
     def _word(self, place: int) -> str:
         node = self._graph.nodes[place]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import html
-import io
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from rich.text import Text
 from torch_debugger.records import CaseFact, StepRehearsal, TrialResult
 from torch_debugger.records.run import CONTEXT_BYTES
 from torch_debugger.records.units import bytes_text
-from torch_debugger.report.tables import Trimmed, render_curve
+from torch_debugger.report.tables import Trimmed, plain_text, render_curve
 from torch_debugger.report.text import one_line, short_paths, shown_path
 
 _WIDEST = 100
@@ -33,35 +32,33 @@ def render_checkup(
     picture: str = "",
 ) -> None:
     """Print it on this console; `picture` is where the learning-rate range was drawn."""
-    blocks: list[RenderableType] = [Text(case_sentence(case, folder)), Text()] if case is not None else []
+    console.print(Trimmed(_checkup(case, results, folder, picture), min(console.width, _WIDEST)), end="")
+
+
+def checkup_text(case: CaseFact | None, results: Sequence[TrialResult]) -> str:
+    return plain_text(_checkup(case, results, "", ""))
+
+
+def _checkup(case: CaseFact | None, results: Sequence[TrialResult], folder: str, picture: str) -> RenderableType:
+    blocks: list[RenderableType] = []
+    if case is not None:
+        place = f", computed at {shown_path(case.place.file, folder)}:{case.place.line}" if case.place.file else ""
+        sentence = (
+            f"Tried on copies: {case.model} ({case.parameters:,} parameters to learn), one batch of {case.inputs}, "
+            f"{case.optimizer or 'no optimizer'}; the loss is {case.loss:.4g}{place}."
+        )
+        blocks += [Text(one_line(sentence)), Text()]
     blocks += [_trial(result, folder) for result in results]
-    closing = [Text(), Text(summary(results), style="bold")]
+    blocks += [Text(), Text(summary(results), style="bold")]
     if picture:
-        closing.append(Text(f"The learning-rate range as a picture: {one_line(picture)}", style="dim"))
-    console.print(Trimmed(Group(*blocks, *closing), min(console.width, _WIDEST)), end="")
-
-
-def checkup_text(case: CaseFact | None, results: Sequence[TrialResult], **known: str) -> str:
-    console = Console(file=io.StringIO(), width=_WIDEST, force_jupyter=False, no_color=True)
-    render_checkup(case, results, console, **known)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
-
-
-def case_sentence(case: CaseFact, folder: str = "") -> str:
-    """Tried on copies: net (4,170 parameters to learn), one batch of float32 [32, 10], SGD, lr 0.1; ..."""
-    place = f", computed at {shown_path(case.place.file, folder)}:{case.place.line}" if case.place.file else ""
-    optimizer = case.optimizer or "no optimizer"
-    return one_line(
-        f"Tried on copies: {case.model} ({case.parameters:,} parameters to learn), one batch of {case.inputs}, "
-        f"{optimizer}; the loss is {case.loss:.4g}{place}."
-    )
+        blocks.append(Text(f"The learning-rate range as a picture: {one_line(picture)}", style="dim"))
+    return Group(*blocks)
 
 
 def summary(results: Sequence[TrialResult]) -> str:
     counts = [(sum(each.outcome == outcome for each in results), word) for outcome, word in _WORDS.items()]
-    said = ", ".join(f"{count} {word}" for count, word in counts if count)
-    return f"{len(results)} trials: {said}." if results else "Nothing could be tried."
+    outcomes = ", ".join(f"{count} {word}" for count, word in counts if count)
+    return f"{len(results)} trials: {outcomes}." if results else "Nothing could be tried."
 
 
 def _trial(result: TrialResult, folder: str) -> RenderableType:
@@ -117,10 +114,7 @@ def render_rehearsal(result: StepRehearsal, console: Console, folder: str | None
 
 
 def rehearsal_text(result: StepRehearsal, folder: str | None = None) -> str:
-    console = Console(file=io.StringIO(), width=_WIDEST, force_jupyter=False, no_color=True)
-    render_rehearsal(result, console, folder)
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return plain_text(Group(*_blocks(result, folder)))
 
 
 def _blocks(result: StepRehearsal, folder: str | None) -> list[RenderableType]:
@@ -129,9 +123,21 @@ def _blocks(result: StepRehearsal, folder: str | None) -> list[RenderableType]:
         lines = [Text(f"device bug: {one_line(short_paths(bug.message, folder))}", style="bold red")]
         lines.append(Text(f"  fix: {one_line(short_paths(bug.fix, folder))}"))
         blocks += [Group(*lines), Text()]
-    blocks += [Text(peak_sentence(result, folder), style="bold"), _categories(result), Text()]
+    table = Table.grid(padding=(0, 2, 0, 0))
+    for column in ({"no_wrap": True}, {"no_wrap": True}, {"justify": "right"}, {"justify": "right"}, {}):
+        table.add_column(**column)
+    for name, meaning, size, share in parts(result):
+        bar = Text("█" * max(round(_BAR * share), 0) or "▏", style="blue")
+        table.add_row(name, bar, bytes_text(size), f"{100 * share:.0f} %", Text(meaning, style="dim"))
+    blocks += [Text(peak_sentence(result, folder), style="bold"), Padding(table, (0, 0, 0, 2)), Text()]
     if result.by_module:
-        blocks += [Text("Activations by the module whose backward pass needs them"), _modules(result), Text()]
+        table = Table.grid(padding=(0, 2, 0, 0))
+        table.add_column(no_wrap=True, overflow="ellipsis", max_width=60)
+        table.add_column(justify="right", no_wrap=True)
+        for name, size in result.by_module.items():
+            table.add_row(one_line(name), bytes_text(size))
+        heading = Text("Activations by the module whose backward pass needs them")
+        blocks += [heading, Padding(table, (0, 0, 0, 2)), Text()]
     blocks.append(Text(need_sentence(result)))
     if fit := fit_sentence(result):
         blocks.append(Text(fit, style="bold green" if result.fits else "bold red"))
@@ -140,29 +146,13 @@ def _blocks(result: StepRehearsal, folder: str | None) -> list[RenderableType]:
     return [*blocks, *(Text(note, style="dim") for note in notes(result))]
 
 
-def _categories(result: StepRehearsal) -> RenderableType:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    for column in ({"no_wrap": True}, {"no_wrap": True}, {"justify": "right"}, {"justify": "right"}, {}):
-        grid.add_column(**column)
-    for name, meaning, size, share in parts(result):
-        bar = Text("█" * max(round(_BAR * share), 0) or "▏", style="blue")
-        aside = Text(meaning, style="dim")
-        grid.add_row(name, bar, bytes_text(size), f"{100 * share:.0f} %", aside)
-    return Padding(grid, (0, 0, 0, 2))
-
-
-def _modules(result: StepRehearsal) -> RenderableType:
-    grid = Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(no_wrap=True, overflow="ellipsis", max_width=60)
-    grid.add_column(justify="right", no_wrap=True)
-    for name, size in result.by_module.items():
-        grid.add_row(one_line(name), bytes_text(size))
-    return Padding(grid, (0, 0, 0, 2))
-
-
 def rehearsal_html(result: StepRehearsal) -> str:
     """A table with a bar for each category, and the same sentences."""
-    rows = "".join(_row(*part) for part in parts(result))
+    rows = ""
+    for name, meaning, size, share in parts(result):
+        bar = f"<div style='background:{_COLOUR};height:0.8em;width:{max(200 * share, 1):.0f}px'></div>"
+        cells = (html.escape(name), bar, bytes_text(size), f"{100 * share:.0f} %", html.escape(meaning))
+        rows += "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
     modules = "".join(
         f"<tr><td>{html.escape(one_line(name))}</td><td align='right'>{bytes_text(size)}</td></tr>"
         for name, size in result.by_module.items()
@@ -175,12 +165,6 @@ def rehearsal_html(result: StepRehearsal) -> str:
         f"<div><p>{html.escape(subject(result))}</p><p><b>{html.escape(peak_sentence(result))}</b></p>"
         f"<table>{rows}</table>{kept}{prose}</div>"
     )
-
-
-def _row(name: str, meaning: str, size: int, share: float) -> str:
-    bar = f"<div style='background:{_COLOUR};height:0.8em;width:{max(200 * share, 1):.0f}px'></div>"
-    cells = (html.escape(name), bar, bytes_text(size), f"{100 * share:.0f} %", html.escape(meaning))
-    return "<tr>" + "".join(f"<td style='text-align:left'>{cell}</td>" for cell in cells) + "</tr>"
 
 
 # The sentences of a rehearsal: what was rehearsed, where its peak is, whether it fits.
@@ -241,7 +225,8 @@ def fit_sentence(result: StepRehearsal) -> str:
     """Empty where no GPU was named."""
     if not result.gpu_bytes:
         return ""
-    has = one_line(f"{result.gpu}") + ("" if _is_size(result.gpu) else f" ({bytes_text(result.gpu_bytes)})")
+    is_size = result.gpu[:1].isdigit() and result.gpu[-1:].isalpha()
+    has = one_line(result.gpu) + ("" if is_size else f" ({bytes_text(result.gpu_bytes)})")
     if result.fits:
         return f"It fits into {has}.{_largest(result)}"
     return f"It does not fit into {has}: {bytes_text(result.needed_bytes)} are needed.{_largest(result)}"
@@ -277,10 +262,6 @@ def device_sentence(result: StepRehearsal) -> str:
     """Empty where the forward was not rehearsed to its end, or has a bug."""
     passed = result.forward is not None and result.forward.outcome == "passed"
     return "The forward pass meets tensors of one device only." if passed else ""
-
-
-def _is_size(gpu: str) -> bool:
-    return gpu[:1].isdigit() and gpu[-1:].isalpha()
 
 
 def _lower(sentence: str) -> str:

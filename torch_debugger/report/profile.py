@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import io
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from torch_debugger.records import Place, ProfileFact, SampledStacks, SyncTime
+from torch_debugger.records import Place, ProfileFact, SampledStacks
 from torch_debugger.records.units import bytes_text
-from torch_debugger.report.tables import Trimmed
+from torch_debugger.report.tables import cut_beginning, plain_text
 from torch_debugger.report.text import one_line, shown_path
 
 _MOST = 8
@@ -45,10 +44,7 @@ def profile_blocks(
 
 
 def profile_text(fact: ProfileFact, folder: str | None = None) -> str:
-    console = Console(file=io.StringIO(), width=_WIDEST, force_jupyter=False, no_color=True)
-    console.print(Trimmed(Group(*profile_blocks(fact, folder, _WIDEST)), _WIDEST), end="")
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return plain_text(Group(*profile_blocks(fact, folder, _WIDEST)))
 
 
 def opening(fact: ProfileFact) -> str:
@@ -57,12 +53,12 @@ def opening(fact: ProfileFact) -> str:
     plain = f" ({time_text(fact.plain_s)} before)" if fact.plain_s else ""
     steps = "1 step" if fact.steps == 1 else f"{fact.steps} steps"
     window = f"{steps} from step {fact.first_step} on, {time_text(each_s)} each{plain}"
-    told = f"Where the time went: {window}. Reading it took {time_text(fact.cost_s)}."
+    window = f"Where the time went: {window}. Reading it took {time_text(fact.cost_s)}."
     if not fact.on_device:
-        return told
+        return window
     busy = f"{100 * fact.device_busy_s / max(fact.wall_s, 1e-12):.0f} %"
     kernels = f"{fact.kernels // max(fact.steps, 1):,} kernels"
-    return f"{told} The GPU was busy for {busy} of it, with {kernels} a step."
+    return f"{window} The GPU was busy for {busy} of it, with {kernels} a step."
 
 
 def time_text(seconds: float) -> str:
@@ -74,60 +70,57 @@ def time_text(seconds: float) -> str:
 
 
 def _lines(fact: ProfileFact, folder: str | None) -> list[Row]:
-    rows: list[tuple[float, Row]] = []
-    for line in fact.lines:
-        own_s = line.device_s if fact.on_device else line.host_s + line.backward_s
-        total_s = fact.device_busy_s if fact.on_device else fact.wall_s
-        share = own_s / max(total_s, 1e-12)
-        spot = _spot(line.place, folder)
-        rows.append((share, (spot, one_line(line.place.code or ""), share, _each(own_s, fact))))
-    return _dearest(rows)
+    found = [
+        (line.device_s if fact.on_device else line.host_s + line.backward_s, _spot(line.place, folder),
+         one_line(line.place.code or ""))
+        for line in fact.lines
+    ]  # fmt: skip
+    return _dearest(found, fact)
 
 
 def _modules(fact: ProfileFact) -> list[Row]:
-    rows: list[tuple[float, Row]] = []
+    found = []
     for each in fact.modules:
         host_s, device_s = each.forward_s + each.backward_s, each.device_forward_s + each.device_backward_s
-        own_s = device_s if fact.on_device else host_s
-        share = own_s / max(fact.device_busy_s if fact.on_device else fact.wall_s, 1e-12)
-        rows.append((share, (one_line(each.module), one_line(each.kind), share, _each(own_s, fact))))
-    return _dearest(rows)
+        found.append((device_s if fact.on_device else host_s, one_line(each.module), one_line(each.kind)))
+    return _dearest(found, fact)
 
 
 def _ops(fact: ProfileFact) -> list[Row]:
-    rows: list[tuple[float, Row]] = []
-    for each in fact.ops:
-        own_s = each.device_s if fact.on_device else each.host_s
-        share = own_s / max(fact.device_busy_s if fact.on_device else fact.wall_s, 1e-12)
-        calls = f"{each.calls / max(fact.steps, 1):.4g} calls a step"
-        rows.append((share, (one_line(each.op), calls, share, _each(own_s, fact))))
-    return _dearest(rows)
+    found = [
+        (each.device_s if fact.on_device else each.host_s, one_line(each.op),
+         f"{each.calls / max(fact.steps, 1):.4g} calls a step")
+        for each in fact.ops
+    ]  # fmt: skip
+    return _dearest(found, fact)
 
 
 def _syncs(fact: ProfileFact, folder: str | None) -> list[Row]:
-    wall_s = max(fact.wall_s, 1e-12)
-    rows = [
-        (each.wait_s / wall_s, (_spot(each.place, folder), _called(each),
-        each.wait_s / wall_s, _each(each.wait_s, fact)))
-        for each in fact.syncs
-    ]  # fmt: skip
-    return [row for _, row in sorted(rows, key=lambda row: -row[0])][:_MOST]
+    rows = []
+    for each in sorted(fact.syncs, key=lambda each: -each.wait_s)[:_MOST]:
+        called = ", ".join(one_line(part) for part in (each.op, each.place.code) if part)
+        share = each.wait_s / max(fact.wall_s, 1e-12)
+        rows.append((_spot(each.place, folder), called, share, _each(each.wait_s, fact)))
+    return rows
 
 
 def _copies(fact: ProfileFact, folder: str | None) -> list[Row]:
-    found: list[Row] = []
+    rows = []
     for each in fact.copies[:_MOST]:
         memory = "pinned" if each.pinned else "pageable"
         size = f"{bytes_text(each.size_bytes // max(fact.steps, 1))} a step"
-        told = f"{each.way}, {memory} memory, {size}"
         share = each.device_s / max(fact.wall_s, 1e-12)
-        found.append((_spot(each.place, folder), told, share, _each(each.device_s, fact)))
-    return found
+        way = f"{each.way}, {memory} memory, {size}"
+        rows.append((_spot(each.place, folder), way, share, _each(each.device_s, fact)))
+    return rows
 
 
-def _dearest(rows: Iterable[tuple[float, Row]]) -> list[Row]:
-    shown = [each for each in rows if each[0] >= _LEAST_SHARE]
-    return [row for _, row in sorted(shown, key=lambda each: -each[0])][:_MOST]
+def _dearest(found: Iterable[tuple[float, str, str]], fact: ProfileFact) -> list[Row]:
+    """Of seconds, what took them, and what stands beside it; the device's seconds where there is one."""
+    whole_s = max(fact.device_busy_s if fact.on_device else fact.wall_s, 1e-12)
+    shown = [(seconds / whole_s, what, beside, seconds) for seconds, what, beside in found]
+    shown = sorted((each for each in shown if each[0] >= _LEAST_SHARE), key=lambda each: -each[0])[:_MOST]
+    return [(what, beside, share, _each(seconds, fact)) for share, what, beside, seconds in shown]
 
 
 def _each(seconds: float, fact: ProfileFact) -> str:
@@ -138,15 +131,6 @@ def _spot(place: Place, folder: str | None) -> str:
     return one_line(f"{shown_path(place.file, folder)}:{place.line}") if place.file else "elsewhere"
 
 
-def _called(sync: SyncTime) -> str:
-    return ", ".join(one_line(part) for part in (sync.op, sync.place.code) if part)
-
-
-def _cut(name: str) -> str:
-    """The end of a path tells more than its beginning."""
-    return name if len(name) <= _NAME else f"…{name[1 - _NAME :]}"
-
-
 def _table(rows: Sequence[Row], width: int) -> RenderableType:
     grid = Table.grid(padding=(0, 2, 0, 0))
     for justify in ("right", "right", "left", "left", "left"):
@@ -155,7 +139,8 @@ def _table(rows: Sequence[Row], width: int) -> RenderableType:
     room = max(width - _NUMBERS - _BAR - name, 0)  # a column too many would push others out of sight
     for what, beside, share, took in rows:
         bar = Text("█" * round(_BAR * min(share, 1.0)) or "▏", style="blue")
-        grid.add_row(took, f"{100 * share:.0f} %", bar, Text(_cut(what)), Text(beside[:room], style="dim"))
+        cells = Text(cut_beginning(what, _NAME)), Text(beside[:room], style="dim")
+        grid.add_row(took, f"{100 * share:.0f} %", bar, *cells)
     return Padding(grid, (0, 0, 0, 2))
 
 
@@ -183,10 +168,13 @@ def _sampled_lines_table(title: str, sampled: Sequence[SampledStacks], folder: s
     if samples < _LEAST_SAMPLES:
         return title, []
     rows: list[Row] = [
-        (_sampled_lines_spot(place, folder), one_line(place.code or ""), number / samples, f"{number:,}")
+        (
+            one_line(f"{shown_path(place.file or '?', folder)}:{place.line}"),
+            one_line(place.code or ""), number / samples, f"{number:,}",
+        )
         for place, number in _by_line(sampled).most_common(_SAMPLED_LINES_MOST)
         if number >= _SAMPLED_LINES_LEAST_SHARE * samples
-    ]
+    ]  # fmt: skip
     return f"{title} ({samples:,} samples)", rows
 
 
@@ -199,7 +187,3 @@ def _by_line(sampled: Sequence[SampledStacks]) -> Counter[Place]:
             if owner is not None and node.samples:
                 found[stacks.nodes[owner].place] += node.samples
     return found
-
-
-def _sampled_lines_spot(place: Place, folder: str | None) -> str:
-    return one_line(f"{shown_path(place.file or '?', folder)}:{place.line}")

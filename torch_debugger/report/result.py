@@ -328,10 +328,8 @@ class RanksDigest:
 
     def _hangs(self) -> tuple[HangFact, ...]:
         """What all ranks do, once one of them is sure that it stands still."""
-        told = [
-            self._digests[rank].hang for rank in sorted(self._digests, key=lambda rank: -1 if rank is None else rank)
-        ]
-        found = tuple(hang for hang in told if hang is not None)
+        ranks = sorted(self._digests, key=lambda rank: -1 if rank is None else rank)
+        found = tuple(hang for rank in ranks if (hang := self._digests[rank].hang) is not None)
         return found if any(hang.final for hang in found) else ()
 
     def _speaking(self) -> RunDigest:
@@ -340,30 +338,29 @@ class RanksDigest:
         return main if main.step or not ranks else self._digests[min(ranks)]
 
     def _results(self, facts: Mapping[int, RankFact], ends: Mapping[int, RankEnd]) -> tuple[RankResult, ...]:
-        heard = {rank for rank in self._digests if rank is not None} | set(facts)
-        return tuple(self._result_of(rank, facts.get(rank), ends.get(rank)) for rank in sorted(heard))
-
-    def _result_of(self, rank: int, fact: RankFact | None, end: RankEnd | None) -> RankResult:
-        digest = self._digests.get(rank, self._digests[None])  # a process that became a rank without a new log
-        told = digest.end.outcome if digest.end is not None else None
-        return RankResult(
-            rank=rank,
-            local_rank=fact.local_rank if fact else rank,
-            world_size=fact.world_size if fact else 0,
-            backend=fact.backend if fact else "",
-            host=fact.host if fact else "",
-            pid=fact.pid if fact else 0,
-            steps=digest.end.steps if digest.end else max(digest.step, end.steps if end else 0),
-            outcome=told or _outcome(digest, end),
-            exit_code=end.exit_code if end else None,
-        )
-
-
-def _outcome(digest: RunDigest, end: RankEnd | None) -> str:
-    """Of a rank that could not say it itself."""
-    if digest.hang is not None and digest.hang.final:
-        return "hung"
-    return outcome_of_exit(end.exit_code) if end else "unknown"
+        results = []
+        for rank in sorted({rank for rank in self._digests if rank is not None} | set(facts)):
+            digest = self._digests.get(rank, self._digests[None])  # a process that became a rank without a new log
+            fact, end = facts.get(rank), ends.get(rank)
+            if digest.end is not None:
+                outcome = digest.end.outcome
+            elif digest.hang is not None and digest.hang.final:
+                outcome = "hung"
+            else:
+                outcome = outcome_of_exit(end.exit_code) if end else "unknown"
+            result = RankResult(
+                rank=rank,
+                local_rank=fact.local_rank if fact else rank,
+                world_size=fact.world_size if fact else 0,
+                backend=fact.backend if fact else "",
+                host=fact.host if fact else "",
+                pid=fact.pid if fact else 0,
+                steps=digest.end.steps if digest.end else max(digest.step, end.steps if end else 0),
+                outcome=outcome,
+                exit_code=end.exit_code if end else None,
+            )
+            results.append(result)
+        return tuple(results)
 
 
 # What an exit status tells of a process that could not tell its end itself.

@@ -14,14 +14,12 @@ from torch_debugger.records import (
     Edit,
     Finding,
     FlowFact,
-    FlowStep,
     HangFact,
     MemoryFact,
     MemoryLook,
     ProbeFault,
     StackLine,
     Standing,
-    UntrainedModel,
 )
 from torch_debugger.records.performance import ACTIVATIONS, BEFORE_BACKWARD, KEPT, VARIABLES
 from torch_debugger.records.ranks import ranks_in_words
@@ -33,6 +31,11 @@ _ONE = {"backward passes": "backward pass", "steps as logged": "step as logged"}
 _SURE = 0.9  # from here on a finding is stated plainly; below, it says how sure it is
 _UNTRAINED = "Nothing wrong was found, but no training could be judged"
 _UNSEEN = ": backward() and optimizers are watched, updates made by hand are not"
+_UNEXPLAINED = "No check recognised the cause; what the script itself printed is above."
+_KILLED = (
+    "SIGKILL leaves no message: most often the machine ran out of memory or a job scheduler "
+    "reached its limit. The system log (dmesg) names the cause."
+)
 _UNAVOIDABLE_S = 0.5  # putting probes on and the first deep steps cost this much at most, whatever the budget
 
 
@@ -55,20 +58,17 @@ def where(finding: Finding, result: RunResult) -> str:
     place = finding.where
     parts = [shown_path(place.file, result.folder) + (f":{place.line}" if place.line else "")] if place.file else []
     parts += [f"in {place.module}" if place.file else place.module] if place.module else []
-    spot, moment = " ".join(parts), _moment(finding, result)
-    return one_line(", ".join(part for part in (spot, moment, on_ranks(finding)) if part))
+    ended = result.outcome in ("crashed", "explained")
+    if ended and finding.first_step == finding.last_step >= max(result.steps, 1):
+        moment = f"at step {finding.first_step}"
+    else:
+        moment = f"since step {finding.first_step}" if finding.first_step > 0 else ""
+    return one_line(", ".join(part for part in (" ".join(parts), moment, on_ranks(finding)) if part))
 
 
 def on_ranks(finding: Finding) -> str:
     """on rank 2; empty for a program of one process"""
     return f"on {ranks_in_words(finding.ranks)}" if finding.ranks else ""
-
-
-def _moment(finding: Finding, result: RunResult) -> str:
-    ended = result.outcome in ("crashed", "explained")
-    if ended and finding.first_step == finding.last_step >= max(result.steps, 1):
-        return f"at step {finding.first_step}"
-    return f"since step {finding.first_step}" if finding.first_step > 0 else ""
 
 
 def edit_place(edit: Edit, result: RunResult) -> str:
@@ -94,16 +94,23 @@ def run_sentence(result: RunResult) -> str:
     """train.py finished after 120 optimizer steps, loss 2.303 -> 0.041."""
     script = os.path.basename(result.script) or "the script"
     if result.part and result.outcome == "finished":
-        return one_line(f"{_watched(result)}.")
+        watched = f"{_steps(result)} watched{_loss_change(result)}" if result.steps else "no training step was watched"
+        return one_line(f"{watched if result.torch_seen else 'no model ran while the debugger watched'}.")
     if trained_nothing(result):
-        return one_line(f"{script} {_ending(result)}{what_was_seen(result)}.")
-    return one_line(f"{script} {_ending(result)}{_progress(result)}.")
+        progress = what_was_seen(result)
+    elif result.steps:
+        progress = f" after {_steps(result)}{_loss_change(result)}"
+    else:
+        finished = result.outcome == "finished"
+        progress = "; no training step was seen" if finished else " before its first step was done"
+    return one_line(f"{script} {_ending(result)}{progress}.")
 
 
 def opening(result: RunResult) -> str:
     """What a report says first when there is no verdict."""
     if result.outcome in ("crashed", "hung"):
-        return f"{run_sentence(result)} {_unexplained(result)}"
+        unexplained = _KILLED if ending_signal(result.exit_code) == signal.SIGKILL else _UNEXPLAINED
+        return f"{run_sentence(result)} {unexplained}"
     if result.steps == 0 and result.outcome == "finished" and not result.part:
         return f"{run_sentence(result)} {without_a_step(result)}".rstrip()
     watched = f" ({result.checks} checks)" if result.checks else ""
@@ -123,21 +130,20 @@ def closing(result: RunResult) -> list[tuple[str, str]]:
     """What a report says last: (label, text) pairs."""
     lines = [("run", run_sentence(result))] if result.verdict and result.outcome != "explained" else []
     lines += [("ranks", ranks_sentence(result.ranks))] if result.ranks else []
-    lines += [("fix", _reminder(result.verdict, result))] if result.verdict and result.told else []
+    if result.verdict and result.told:
+        # The way out once more, for a reader who sees only the end of a long traceback.
+        verdict, place = result.verdict, result.verdict.where
+        spot = f" at {shown_path(place.file, result.folder)}:{place.line}" if place.file and place.line else ""
+        lines.append(("fix", one_line(f"{verdict.name}{spot}: {told(verdict.fix, result)}")))
     lines += [("unseen", unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]
-    lines += [("memory", told) for told in map(peak_line, result.memory) if told]
+    for look in result.memory:
+        if max(look.used_bytes, look.peak_bytes) >= _WORTH_A_LINE:
+            lines.append(("memory", peak_sentence(look)))
     lines += [("cost", cost_sentence(result.cost))] if result.cost and result.steps else []
     lines += [("log", one_line(result.log))] if result.log else []
     lines += [("more", f"torch-debugger explain {one_line(result.verdict.name)}")] if result.verdict else []
     return lines
-
-
-def _reminder(finding: Finding, result: RunResult) -> str:
-    """The way out once more, for a reader who sees only the end of a long traceback."""
-    place = finding.where
-    spot = f" at {shown_path(place.file, result.folder)}:{place.line}" if place.file and place.line else ""
-    return one_line(f"{finding.name}{spot}: {told(finding.fix, result)}")
 
 
 def cost_sentence(cost: CostFact) -> str:
@@ -159,15 +165,6 @@ def unseen(fault: ProbeFault) -> str:
     return one_line(f"{missing}; the training was not touched ({error}).")
 
 
-def _unexplained(result: RunResult) -> str:
-    if ending_signal(result.exit_code) == signal.SIGKILL:
-        return (
-            "SIGKILL leaves no message: most often the machine ran out of memory or a job scheduler "
-            "reached its limit. The system log (dmesg) names the cause."
-        )
-    return "No check recognised the cause; what the script itself printed is above."
-
-
 def _ending(result: RunResult) -> str:
     caught = ending_signal(result.exit_code)
     if caught is not None:
@@ -176,19 +173,6 @@ def _ending(result: RunResult) -> str:
     status = f" with exit code {result.exit_code}" if result.exit_code else ""
     verbs = {"hung": "stopped making progress", "stopped": "was stopped"}
     return verbs.get(result.outcome, result.outcome) + status
-
-
-def _watched(result: RunResult) -> str:
-    """For a part of a script: 120 optimizer steps watched, loss 2.303 -> 0.041"""
-    if not result.torch_seen:
-        return "no model ran while the debugger watched"
-    return f"{_steps(result)} watched{_loss_change(result)}" if result.steps else "no training step was watched"
-
-
-def _progress(result: RunResult) -> str:
-    if result.steps == 0:
-        return "; no training step was seen" if result.outcome == "finished" else " before its first step was done"
-    return f" after {_steps(result)}{_loss_change(result)}"
 
 
 def _steps(result: RunResult) -> str:
@@ -207,38 +191,34 @@ def _loss_change(result: RunResult) -> str:
 
 
 # The ranks of a run in one sentence.
+_ENDS = {"finished": "finished", "crashed": "crashed", "hung": "hung", "stopped": "were stopped"}
+
+
 def ranks_sentence(ranks: Sequence[RankResult]) -> str:
     """4 ranks (gloo): ranks 0, 2 and 3 were stopped by SIGTERM after 12 steps, rank 1 crashed after 12 steps"""
     ends: dict[str, list[int]] = {}
     for each in ranks:
-        ends.setdefault(_end(each), []).append(each.rank)
+        caught = ending_signal(each.exit_code)
+        verb = _ENDS.get(each.outcome, "left no end in their logs")
+        verb = f"were ended by {caught.name}" if caught is not None else verb
+        steps = f"{each.steps:,} step{'' if each.steps == 1 else 's'}"
+        ends.setdefault(f"{verb} after {steps}", []).append(each.rank)
     if len(ends) == 1:
-        told = f"all {next(iter(ends))}"
+        words = f"all {next(iter(ends))}"
     else:
-        told = ", ".join(f"{ranks_in_words(whose)} {_verb(end, whose)}" for end, whose in ends.items())
-    return f"{_who(ranks)}: {told}"
-
-
-def _who(ranks: Sequence[RankResult]) -> str:
+        parts = []
+        for end, ended in ends.items():
+            if len(ended) == 1:
+                end = end.replace("were ", "was ", 1).replace("in their logs", "in its log", 1)
+            parts.append(f"{ranks_in_words(ended)} {end}")
+        words = ", ".join(parts)
     backends = sorted({each.backend for each in ranks if each.backend})
     hosts = {each.host for each in ranks if each.host}
     world = max([each.world_size for each in ranks] + [len(ranks)])
     many = f"{len(ranks)} of {world} ranks" if len(ranks) < world else f"{world} ranks"
-    where = f" on {len(hosts)} hosts" if len(hosts) > 1 else ""
-    return f"{many}{where}" + (f" ({', '.join(backends)})" if backends else "")
-
-
-def _end(each: RankResult) -> str:
-    caught = ending_signal(each.exit_code)
-    verbs = {"finished": "finished", "crashed": "crashed", "hung": "hung", "stopped": "were stopped"}
-    verb = verbs.get(each.outcome, "left no end in their logs")
-    if caught is not None:
-        verb = f"were ended by {caught.name}"
-    return f"{verb} after {each.steps:,} step{'' if each.steps == 1 else 's'}"
-
-
-def _verb(end: str, whose: Sequence[int]) -> str:
-    return end if len(whose) > 1 else end.replace("were ", "was ", 1).replace("in their logs", "in its log", 1)
+    on_hosts = f" on {len(hosts)} hosts" if len(hosts) > 1 else ""
+    by = f" ({', '.join(backends)})" if backends else ""
+    return f"{many}{on_hosts}{by}: {words}"
 
 
 # What is said of a script that has finished without training anything: what was seen, and what can be done.
@@ -254,7 +234,13 @@ def trained_nothing(result: RunResult) -> bool:
 def what_was_seen(result: RunResult) -> str:
     """: `net` (Net) was called 20 times; no backward() and no optimizer step was seen"""
     if result.untrained:
-        return f": {_calls(result.untrained)}; no backward() and no optimizer step was seen"
+        calls = []
+        for each in result.untrained[:_NAMED]:
+            times = "once" if each.calls == 1 else f"{each.calls:,} times"
+            calls.append(f"`{each.model}` ({each.kind}) {'' if calls else 'was called '}{times}")
+        more = len(result.untrained) - _NAMED
+        others = f" and {more} more model{'s' if more > 1 else ''}" if more > 0 else ""
+        return f": {', '.join(calls)}{others}; no backward() and no optimizer step was seen"
     if result.run is not None and result.run.torch:
         return "; it imported torch, but no model was called and nothing was trained"
     return " without importing torch: there was nothing to watch"
@@ -279,18 +265,6 @@ def what_can_be_done(result: RunResult) -> str:
     )
 
 
-def _calls(models: tuple[UntrainedModel, ...]) -> str:
-    """`net` (Net) was called 20 times, `aux` (Sequential) once"""
-    told = [f"`{each.model}` ({each.kind}) {'' if at else 'was called '}{_times(each.calls)}" for at, each in
-            enumerate(models[:_NAMED])]  # fmt: skip
-    more = len(models) - _NAMED
-    return ", ".join(told) + (f" and {more} more model{'s' if more > 1 else ''}" if more > 0 else "")
-
-
-def _times(count: int) -> str:
-    return "once" if count == 1 else f"{count:,} times"
-
-
 # Memory in words: what a forward pass made, and what the process holds.
 _WORTH_A_LINE = 100_000_000  # bytes; nobody runs out of less
 _PARTS, _MODULES = 4, 3
@@ -300,7 +274,13 @@ def memory_sentence(flows: Sequence[FlowFact], memory: MemoryFact | None) -> str
     """outputs of this forward pass 130 kB; process 256 MB now, 301 MB at most"""
     parts = []
     if flows:
-        made = sum(step.made_bytes for flow in flows for step in _innermost(flow.steps))
+        # The modules that ran no others: an output handed up the tree is counted once.
+        made = sum(
+            step.made_bytes
+            for flow in flows
+            for step, following in zip(flow.steps, [*flow.steps[1:], None], strict=True)
+            if not following or following.depth <= step.depth
+        )
         which = "this forward pass" if len(flows) == 1 else f"these {len(flows)} forward passes"
         parts.append(f"outputs of {which} {bytes_text(made)}")
     if memory is not None:
@@ -311,23 +291,13 @@ def memory_sentence(flows: Sequence[FlowFact], memory: MemoryFact | None) -> str
     return "; ".join(parts)
 
 
-def _innermost(steps: Sequence[FlowStep]) -> list[FlowStep]:
-    """The modules that ran no others: an output handed up the tree is counted once."""
-    followers = [*steps[1:], None]
-    return [step for step, next_ in zip(steps, followers, strict=True) if not next_ or next_.depth <= step.depth]
-
-
 def fullest_sentence(look: MemoryLook) -> str:
     """2.1 GB on cuda:0 before the backward of step 12: activations 1.4 GB (most by net.stem 0.3 GB), ..."""
     moment = "before the backward" if look.moment == BEFORE_BACKWARD else "after the update"
-    return f"{bytes_text(look.used_bytes)} on {look.device} {moment} of step {look.step}: {made_of(look)}"
-
-
-def made_of(look: MemoryLook) -> str:
-    """Its largest parts, with the modules and variables that they belong to."""
+    # Its largest parts, with the modules and variables that they belong to.
     parts = sorted(look.parts.items(), key=lambda part: -part[1])
-    told = [f"{name} {bytes_text(size)}{_whose(name, look)}" for name, size in parts[:_PARTS] if size]
-    return ", ".join(told)
+    made_of = ", ".join(f"{name} {bytes_text(size)}{_whose(name, look)}" for name, size in parts[:_PARTS] if size)
+    return f"{bytes_text(look.used_bytes)} on {look.device} {moment} of step {look.step}: {made_of}"
 
 
 def _whose(category: str, look: MemoryLook) -> str:
@@ -337,13 +307,8 @@ def _whose(category: str, look: MemoryLook) -> str:
         named = [(each.name, each.size_bytes) for each in look.variables if each.grown == (category == KEPT)]
     else:
         named = []
-    told = ", ".join(f"{name} {bytes_text(size)}" for name, size in named[:_MODULES])
-    return f" ({told})" if told else ""
-
-
-def peak_line(look: MemoryLook) -> str:
-    """For the end of a report; empty where it is not worth a line."""
-    return peak_sentence(look) if max(look.used_bytes, look.peak_bytes) >= _WORTH_A_LINE else ""
+    largest = ", ".join(f"{name} {bytes_text(size)}" for name, size in named[:_MODULES])
+    return f" ({largest})" if largest else ""
 
 
 def peak_sentence(look: MemoryLook) -> str:
@@ -401,18 +366,16 @@ def hang_to_json(fact: HangFact, folder: str | None) -> dict[str, Any]:
 
 
 def _heading(members: Sequence[tuple[HangFact, Standing]]) -> str:
-    names = [_name(fact, each) for fact, each in members]
+    names = []
+    for fact, each in members:
+        rank = f"rank {fact.rank} " if fact.rank is not None else ""
+        names.append(f"{rank}{one_line(each.who)} (process {each.pid})")
     named = ", ".join(names[:_MOST_ALIKE]) + (f" and {len(names) - _MOST_ALIKE} more" * (len(names) > _MOST_ALIKE))
     first = members[0][1]
     if not first.is_alive:
         return f"{named}, has ended"
     wait = f", in {first.wait}{f' of {one_line(first.target)}' if first.target else ''}" if first.wait else ""
     return f"{named}{wait}"
-
-
-def _name(fact: HangFact, standing: Standing) -> str:
-    rank = f"rank {fact.rank} " if fact.rank is not None else ""
-    return f"{rank}{one_line(standing.who)} (process {standing.pid})"
 
 
 def _line(line: StackLine, folder: str | None) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import html
 import io
 import itertools
@@ -30,14 +31,24 @@ class Trimmed:
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterable[Segment]:
         for line in console.render_lines(self._content, options.update_width(self._width), pad=False):
-            yield from _trim(line)
+            while line and not line[-1].text.strip():
+                line = line[:-1]
+            if line:
+                yield from [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style)]
             yield Segment.line()
 
 
-def _trim(line: list[Segment]) -> list[Segment]:
-    while line and not line[-1].text.strip():
-        line = line[:-1]
-    return [*line[:-1], Segment(line[-1].text.rstrip(), line[-1].style)] if line else []
+def plain_text(content: RenderableType, width: int = 100) -> str:
+    """Without colours; a notebook would display what a console of its own writes."""
+    console = Console(file=io.StringIO(), width=width, force_jupyter=False, no_color=True)
+    console.print(Trimmed(content, width), end="")
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue()
+
+
+def cut_beginning(name: str, most: int) -> str:
+    """The end of a path tells more than its beginning."""
+    return name if len(name) <= most else f"…{name[1 - most :]}"
 
 
 # Runs as lines of a table: as many columns as the terminal has room for.
@@ -80,8 +91,16 @@ def render_runs(lines: Sequence[RunLine], console: Console) -> None:
     """Print the table; hyperparameters are shown where they differ, with the metrics logged beside them, as
     many as there is room for. For the first of both names are cut and the columns that tell least go."""
     columns = [column for column in _COLUMNS if console.width >= column.from_width]
-    hparams = [_hparam_column(name) for name in differing_hparams([line.hparams for line in lines])]
-    metrics = _metric_columns(lines)
+    names = differing_hparams([line.hparams for line in lines])
+    hparams = [_Column(one_line(name), 0, functools.partial(_hparam_cell, name)) for name in names]
+    # Every metric that a run has; hparam/accuracy, as torch's example has it, says no more.
+    tags = dict.fromkeys(tag for line in lines for tag in line.metrics)
+    short = [tag.removeprefix("hparam/") for tag in tags]
+    titles = [name if short.count(name) == 1 else tag for tag, name in zip(tags, short, strict=True)]
+    metrics = [
+        _Column(one_line(title), 0, functools.partial(_metric_cell, tag))
+        for tag, title in zip(tags, titles, strict=True)
+    ]
     first = [*hparams[:1], *metrics[:1]]
     needed = sum(_width(column, lines) for column in first)
     while _room(columns, lines, console, _SHORTEST_NAME) < needed and columns[-1].heading in _FIRST_TO_GO:
@@ -99,7 +118,10 @@ def render_runs(lines: Sequence[RunLine], console: Console) -> None:
     named = [replace(line, name=cut_middle(one_line(line.name), max(longest, _SHORTEST_NAME))) for line in lines]
     console.print(Trimmed(_table(columns, named), console.width), end="")
     if left_out:
-        console.print(_not_shown(left_out))
+        more = f" and {len(left_out) - _MOST_NAMED} more" if len(left_out) > _MOST_NAMED else ""
+        named_columns = ", ".join(left_out[:_MOST_NAMED]) + more
+        words = f"No room for what differs in {named_columns}: a wider terminal or --json shows it."
+        console.print(Text(words, style="dim"))
 
 
 def _room(columns: Sequence[_Column], lines: Sequence[RunLine], console: Console, name: int = 0) -> int:
@@ -138,32 +160,16 @@ def _table(columns: Sequence[_Column], lines: Sequence[RunLine]) -> Table:
     return table
 
 
-def _hparam_column(name: str) -> _Column:
-    def cell(line: RunLine) -> Text:
-        return Text(_short(line.hparams[name]) if name in line.hparams else "-", style="dim")
-
-    return _Column(one_line(name), 0, cell)
-
-
-def _metric_columns(lines: Sequence[RunLine]) -> list[_Column]:
-    """Of every metric that a run has; hparam/accuracy, as torch's example has it, says no more."""
-    tags = dict.fromkeys(tag for line in lines for tag in line.metrics)
-    short = [tag.removeprefix("hparam/") for tag in tags]
-    return [_metric_column(tag, name if short.count(name) == 1 else tag) for tag, name in zip(tags, short, strict=True)]
+def _hparam_cell(name: str, line: RunLine) -> Text:
+    if name not in line.hparams:
+        return Text("-", style="dim")
+    value = line.hparams[name]
+    text = f"{value:.4g}" if isinstance(value, float) else one_line(str(value))
+    return Text(text if len(text) <= _LONGEST_HPARAM else text[: _LONGEST_HPARAM - 3] + "...", style="dim")
 
 
-def _metric_column(tag: str, title: str) -> _Column:
-    def cell(line: RunLine) -> Text:
-        return Text(f"{line.metrics[tag]:.4g}") if tag in line.metrics else Text("-", style="dim")
-
-    return _Column(one_line(title), 0, cell)
-
-
-def _not_shown(names: list[str]) -> Text:
-    """Of the hyperparameters and metrics for which there was no room."""
-    more = f" and {len(names) - _MOST_NAMED} more" if len(names) > _MOST_NAMED else ""
-    named = ", ".join(names[:_MOST_NAMED]) + more
-    return Text(f"No room for what differs in {named}: a wider terminal or --json shows it.", style="dim")
+def _metric_cell(tag: str, line: RunLine) -> Text:
+    return Text(f"{line.metrics[tag]:.4g}") if tag in line.metrics else Text("-", style="dim")
 
 
 def differing_hparams(all_hparams: Sequence[dict[str, bool | int | float | str]]) -> list[str]:
@@ -176,11 +182,6 @@ def differing_hparams(all_hparams: Sequence[dict[str, bool | int | float | str]]
             found.setdefault((name.rpartition(".")[2], *values), name)
     missing = repr(_MISSING)
     return [name for _, name in sorted(found.items(), key=lambda each: len({*each[0][1:]} - {missing}) < 2)]
-
-
-def _short(value: bool | int | float | str) -> str:
-    text = f"{value:.4g}" if isinstance(value, float) else one_line(str(value))
-    return text if len(text) <= _LONGEST_HPARAM else text[: _LONGEST_HPARAM - 3] + "..."
 
 
 def _when(line: RunLine) -> Text:
@@ -232,16 +233,10 @@ MemoryTable = tuple[str, list[MemoryRow]]
 
 
 def tables_text(title: str, tables: Sequence[MemoryTable], notes: Sequence[str]) -> str:
-    console = Console(file=io.StringIO(), width=_WIDEST, force_jupyter=False, no_color=True)
-    console.print(Trimmed(Group(*memory_blocks(title, tables, notes)), _WIDEST), end="")
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue().rstrip("\n")
-
-
-def memory_blocks(title: str, tables: Sequence[MemoryTable], notes: Sequence[str]) -> list[RenderableType]:
     blocks: list[RenderableType] = [Text(one_line(title), style="bold")]
     blocks += [Group(Text(name), _grid(rows)) for name, rows in tables if rows]
-    return [*blocks, *(Text(one_line(note), style="dim") for note in notes)]
+    blocks += [Text(one_line(note), style="dim") for note in notes]
+    return plain_text(Group(*blocks), _WIDEST).rstrip("\n")
 
 
 def tables_html(title: str, tables: Sequence[MemoryTable], notes: Sequence[str]) -> str:
@@ -270,7 +265,7 @@ def _grid(rows: Sequence[MemoryRow]) -> RenderableType:
     for size, count, what, beside in rows[:_MOST]:
         share = f"{100 * abs(size) / max(total, 1):.0f} %"
         words = Text(one_line(beside)[:room], style="dim")
-        grid.add_row(signed_bytes(size), share, f"{count:,} x", Text(_cut(one_line(what))), words)
+        grid.add_row(signed_bytes(size), share, f"{count:,} x", Text(cut_beginning(one_line(what), _NAME)), words)
     more = [Text(_more(rows), style="dim")] if _more(rows) else []
     return Padding(Group(grid, *more), (0, 0, 0, 2))
 
@@ -278,11 +273,6 @@ def _grid(rows: Sequence[MemoryRow]) -> RenderableType:
 def _more(rows: Sequence[MemoryRow]) -> str:
     rest = rows[_MOST:]
     return f"and {len(rest):,} more with {signed_bytes(sum(row[0] for row in rest))}" if rest else ""
-
-
-def _cut(name: str) -> str:
-    """The end of a path tells more than its beginning."""
-    return name if len(name) <= _NAME else f"…{name[1 - _NAME :]}"
 
 
 def _safe(text: str) -> str:
@@ -305,12 +295,7 @@ def render_curve(
 ) -> str:
     """Lines of text, oldest value left, with the ends of the scale at their edge. Without `low` and
     `high` the curve fills its own range; values that are not finite leave a gap marked at the bottom."""
-    means = _resample(values, 2 * width)
-    finite = [mean for mean in means if mean is not None]
-    bottom = low if low is not None else min(finite, default=0.0)
-    top = high if high is not None else max(finite, default=1.0)
-    rows = _draw(means, width, height, bottom, top if top > bottom else bottom + 1.0)
-    rows[-1] = _mark_gaps(rows[-1], means)
+    rows, bottom, top = _drawn(values, width, height, low, high)
     labels = [f"{top:.4g}", *[""] * (height - 2), f"{bottom:.4g}"] if height > 1 else [f"{top:.4g}"]
     margin = max(map(len, labels))
     return "\n".join(f"{label:>{margin}} │{row}" for label, row in zip(labels, rows, strict=True))
@@ -318,44 +303,41 @@ def render_curve(
 
 def render_sparkline(values: Sequence[float], width: int) -> str:
     """The curve in one line that fills its own range."""
+    return _drawn(values, width, 1)[0][0]
+
+
+def _drawn(
+    values: Sequence[float], width: int, height: int, low: float | None = None, high: float | None = None
+) -> tuple[list[str], float, float]:
+    """The rows of characters, and the ends of the scale."""
     means = _resample(values, 2 * width)
     finite = [mean for mean in means if mean is not None]
-    bottom, top = min(finite, default=0.0), max(finite, default=1.0)
-    (row,) = _draw(means, width, 1, bottom, top if top > bottom else bottom + 1.0)
-    return _mark_gaps(row, means)
+    bottom = low if low is not None else min(finite, default=0.0)
+    top = high if high is not None else max(finite, default=1.0)
+    rows = _draw(means, width, height, bottom, top if top > bottom else bottom + 1.0)
+    lost = {column // 2 for column in range(len(means)) if means[column] is None}
+    rows[-1] = "".join(_LOST if at in lost and cell == chr(_BLANK) else cell for at, cell in enumerate(rows[-1]))
+    return rows, bottom, top
 
 
 def _resample(values: Sequence[float], columns: int) -> list[float | None]:
     """The mean of the finite values that fall into each column; None where there are none."""
     count = min(columns, len(values))
     edges = [round(index * len(values) / count) for index in range(count + 1)] if count else []
-    return [_mean(values[start:end]) for start, end in itertools.pairwise(edges)]
-
-
-def _mean(values: Sequence[float]) -> float | None:
-    finite = [value for value in values if math.isfinite(value)]
-    return sum(finite) / len(finite) if finite else None
+    parts = ([value for value in values[start:end] if math.isfinite(value)] for start, end in itertools.pairwise(edges))
+    return [sum(finite) / len(finite) if finite else None for finite in parts]
 
 
 def _draw(means: list[float | None], width: int, height: int, bottom: float, top: float) -> list[str]:
     cells = [[_BLANK] * width for _ in range(height)]
     last: int | None = None
     for column, mean in enumerate(means):
-        level = None if mean is None else _level(mean, 4 * height, bottom, top)
-        if level is not None:
+        level = None
+        if mean is not None:  # the dot row of a value, 0 at the top
+            share = (mean - bottom) / (top - bottom)
+            level = round((1.0 - min(max(share, 0.0), 1.0)) * (4 * height - 1))
             start = level if last is None else last + (level > last) - (level < last)
             for row in range(min(start, level), max(start, level) + 1):
                 cells[row // 4][column // 2] |= _DOTS[row % 4][column % 2]
         last = level
     return ["".join(map(chr, row)) for row in cells]
-
-
-def _level(value: float, dots: int, bottom: float, top: float) -> int:
-    """The dot row of a value, 0 at the top."""
-    share = (value - bottom) / (top - bottom)
-    return round((1.0 - min(max(share, 0.0), 1.0)) * (dots - 1))
-
-
-def _mark_gaps(row: str, means: list[float | None]) -> str:
-    lost = {column // 2 for column in range(len(means)) if means[column] is None}
-    return "".join(_LOST if index in lost and cell == chr(_BLANK) else cell for index, cell in enumerate(row))

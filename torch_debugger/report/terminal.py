@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from rich.console import Console, Group, JustifyMethod, RenderableType
 from rich.padding import Padding
@@ -35,13 +35,8 @@ def render_terminal(result: RunResult, console: Console) -> None:
     findings = _others(chapters, result) if is_said else _findings(chapters, result, console)
     closing = [_labelled(label, Text(text, style="dim")) for label, text in sentences.closing(result)]
     width = min(console.width, _WIDEST)
-    _print([*findings, *_profile(result, width), *([Group(*closing)] if closing else [])], console)
-
-
-def _profile(result: RunResult, width: int) -> list[RenderableType]:
-    if result.profile is None:
-        return []
-    return profile_blocks(result.profile, result.folder, width, result.sampled)
+    profile = profile_blocks(result.profile, result.folder, width, result.sampled) if result.profile else []
+    _print([*findings, *profile, *([Group(*closing)] if closing else [])], console)
 
 
 def render_findings(result: RunResult, console: Console) -> None:
@@ -177,41 +172,35 @@ class Report:
 
     def print(self, console: Console, *, flow: bool = True) -> None:
         """On this console; without `flow` only what is wrong, and the memory."""
-        for block in self._what_ran(console.width if flow else 0):
+        blocks: list[RenderableType] = []
+        if flow:
+            blocks += [render_flow(fact, calls, console.width) for fact, calls in self.flows[:_MOST_ROOTS]]
+            if len(self.flows) > _MOST_ROOTS:
+                blocks.append(Text(f"{len(self.flows) - _MOST_ROOTS} more models were called.", style="dim"))
+        if memory := memory_sentence([fact for fact, _ in self.flows], self.memory):
+            blocks.append(Text(f"Memory: {memory}."))
+        for block in blocks:
             console.print(Trimmed(block, console.width))
             console.print()
         render_terminal(self.result, console)
-
-    def _what_ran(self, width: int) -> Iterator[RenderableType]:
-        for flow, calls in self.flows[:_MOST_ROOTS] if width else ():
-            yield render_flow(flow, calls, width)
-        if width and len(self.flows) > _MOST_ROOTS:
-            yield Text(f"{len(self.flows) - _MOST_ROOTS} more models were called.", style="dim")
-        memory = memory_sentence([flow for flow, _ in self.flows], self.memory)
-        if memory:
-            yield Text(f"Memory: {memory}.")
 
     def to_json(self) -> dict[str, object]:
         return to_json(self.result)
 
     def __str__(self) -> str:
-        return self._written(no_color=True)
-
-    def _repr_html_(self) -> str:
-        console = _paper(record=True, force_terminal=True)
-        self.print(console)
-        return console.export_html(inline_styles=True, code_format=_HTML)
-
-    def _written(self, **options: bool) -> str:
-        console = _paper(**options)
-        self.print(console)
+        console = self._printed(no_color=True)
         assert isinstance(console.file, io.StringIO)
         return console.file.getvalue()
 
+    def _repr_html_(self) -> str:
+        console = self._printed(record=True, force_terminal=True)
+        return console.export_html(inline_styles=True, code_format=_HTML)
 
-def _paper(**options: bool) -> Console:
-    # In a notebook rich would display what it is told to write.
-    return Console(file=io.StringIO(), width=_WIDTH, force_jupyter=False, **options)  # type: ignore[arg-type]
+    def _printed(self, **options: bool) -> Console:
+        # In a notebook rich would display what it is told to write.
+        console = Console(file=io.StringIO(), width=_WIDTH, force_jupyter=False, **options)  # type: ignore[arg-type]
+        self.print(console)
+        return console
 
 
 # What one forward pass ran: the module tree with shapes, parameters and time.
@@ -242,7 +231,7 @@ def render_flow(flow: FlowFact, calls: int = 1, width: int = 100) -> RenderableT
         justify: JustifyMethod = "right" if name in _NUMBERS else "left"
         table.add_column(name, justify=justify, no_wrap=True, overflow="ellipsis", width=wide)
     for row in rows:
-        table.add_row(*(_styled(row[name]) for name in widths))
+        table.add_row(*(Text(row[name], style="bold red" if row[name] == _FAILED else "") for name in widths))
     return Group(Text(heading, style="bold"), table, *([Text(rest, style="dim")] if hidden else []))
 
 
@@ -270,10 +259,6 @@ def _row(step: FlowStep) -> dict[str, str]:
         "parameters": f"{step.parameters:,}" if step.parameters else "",
         "time": f"{step.time_s * 1e3:,.2f} ms",
     }
-
-
-def _styled(cell: str) -> Text:
-    return Text(cell, style="bold red" if cell == _FAILED else "")
 
 
 def _shapes(shapes: tuple[tuple[int, ...], ...]) -> str:

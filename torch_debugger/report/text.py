@@ -44,17 +44,19 @@ class SourceLine:
     marked: bool
 
 
-def excerpt(place: Place, folder: str | None, before: int = 2, after: int = 2) -> list[SourceLine]:
+def excerpt(place: Place, folder: str | None) -> list[SourceLine]:
     """The marked line with its neighbours, dedented; that line alone when the file has changed
     or cannot be read; nothing when not even that is known."""
-    return excerpt_of(_read_lines(_resolve(place.file, folder)), place, before, after)
+    path = os.path.join(folder or "", place.file or "")
+    return excerpt_of(_read_lines(path), place)
 
 
 def excerpt_of(lines: list[str], place: Place, before: int = 2, after: int = 2) -> list[SourceLine]:
     """The same of a file whose lines are known already."""
     if place.line is None:
         return []
-    if not _stands_there(place, lines):
+    there = lines[place.line - 1] if 1 <= place.line <= len(lines) else None
+    if there is None or (place.code is not None and place.code.split() != there.split()):
         return [SourceLine(place.line, printable(place.code), True)] if place.code else []
     start = max(place.line - 1 - before, 0)
     shown = lines[start : place.line + after]
@@ -87,10 +89,6 @@ def short_paths(sentence: str, folder: str | None) -> str:
     return sentence.replace(inside + os.sep, "") if inside else sentence
 
 
-def _resolve(file: str | None, folder: str | None) -> str:
-    return os.path.join(folder or "", file or "")
-
-
 def _read_lines(path: str) -> list[str]:
     # isfile first: opening a pipe would wait for its other end.
     try:
@@ -100,16 +98,6 @@ def _read_lines(path: str) -> list[str]:
             return file.read().expandtabs(4).split("\n")
     except (OSError, ValueError):  # ValueError: a null character in the path
         return []
-
-
-def _stands_there(place: Place, lines: list[str]) -> bool:
-    if place.line is None or not 1 <= place.line <= len(lines):
-        return False
-    return place.code is None or _same(place.code, lines[place.line - 1])
-
-
-def _same(code: str, line: str) -> bool:
-    return code.split() == line.split()
 
 
 # An edit as the lines of a small diff.
@@ -136,18 +124,14 @@ def write_whole(target: Path, text: str) -> None:
     if target.exists() and not target.is_file():  # /dev/stdout, a named pipe
         target.write_text(text, encoding="utf-8")
         return
+    mask = os.umask(0)
+    os.umask(mask)
     fd, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with open(fd, "w", encoding="utf-8") as file:
             file.write(text)
-        os.chmod(name, 0o666 & ~_umask())
+        os.chmod(name, 0o666 & ~mask)
         os.replace(name, target)
     except BaseException:  # also Ctrl-C: whatever it was, half a file is taken away and it goes on
         os.unlink(name)
         raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import dataclasses
-import io
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Console, Group, RenderableType
+from rich.console import Group, RenderableType
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
@@ -18,7 +17,7 @@ from torch_debugger.records.performance import STEP_PARTS
 from torch_debugger.records.units import bytes_text
 from torch_debugger.report.json_and_markdown import finding_to_json
 from torch_debugger.report.profile import opening, profile_blocks, time_text
-from torch_debugger.report.tables import Trimmed
+from torch_debugger.report.tables import plain_text
 from torch_debugger.report.text import one_line, shown_path
 
 WIDEST = 110
@@ -31,14 +30,7 @@ Cells = tuple[str, ...]
 def trace_text(
     report: TraceReport, findings: Sequence[Finding], ranks: Sequence[TracedRank], folder: str | None
 ) -> str:
-    return text_of(_blocks(report, findings, ranks, folder))
-
-
-def text_of(blocks: Sequence[RenderableType]) -> str:
-    console = Console(file=io.StringIO(), width=WIDEST, force_jupyter=False, no_color=True)
-    console.print(Trimmed(Group(*blocks), WIDEST), end="")
-    assert isinstance(console.file, io.StringIO)
-    return console.file.getvalue()
+    return plain_text(Group(*_blocks(report, findings, ranks, folder)), WIDEST)
 
 
 def trace_to_json(
@@ -100,7 +92,10 @@ def _blocks(
             ],
         ),
     ]  # fmt: skip
-    sentences = [*_memory(report), *report.notes]
+    sentences = list(report.notes)
+    if report.memory is not None:
+        peaks = ", ".join(f"{device} {bytes_text(peak)}" for device, peak in report.memory.peak_bytes.items())
+        sentences.insert(0, f"Memory that torch had given out, at most: {peaks}.")
     return [block for block in blocks if block is not None] + [Text(one_line(each)) for each in sentences]
 
 
@@ -204,13 +199,6 @@ def _rank(each: TracedRank) -> Cells:
     return f"{each.rank} ({each.device})", time_text(each.step_s), *shares
 
 
-def _memory(report: TraceReport) -> list[str]:
-    if report.memory is None:
-        return []
-    peaks = ", ".join(f"{device} {bytes_text(peak)}" for device, peak in report.memory.peak_bytes.items())
-    return [f"Memory that torch had given out, at most: {peaks}."]
-
-
 def _cut(name: str, most: int = _NAME) -> str:
     return name if len(name) <= most else f"{name[: most - 1]}…"
 
@@ -300,9 +288,11 @@ def difference_text(found: TraceDifference) -> str:
         grid("a step, by what it was spent on", _HEADS[:4], [_row(each)[:4] for each in found.parts]),
         grid(f"operators by the change of their own {own}, a step", _HEADS, _rows(found.ops)),
         grid("kernels by the change of their time, a step", _HEADS, _rows(found.kernels)),
-        *(Text(_trace_difference_memory(device, *peaks)) for device, peaks in found.peak_bytes.items()),
     ]
-    return text_of(blocks)
+    for device, (before, after) in found.peak_bytes.items():
+        peaks = f"{before / 1e6:,.4g} MB, then {after / 1e6:,.4g} MB"
+        blocks.append(Text(one_line(f"Peak of the memory that torch had given out on {device}: {peaks}.")))
+    return plain_text(Group(*blocks), WIDEST)
 
 
 _HEADS = ("", "before", "after", "more", "calls before", "calls after")
@@ -323,17 +313,11 @@ def _rows(changes: Iterable[Change]) -> list[Cells]:
 
 def _row(each: Change) -> Cells:
     sign = "+" if each.more_s >= 0 else "-"
-    name = short_kernel(each.name)
     return (
-        name if len(name) <= _TRACE_DIFFERENCE_NAME else f"{name[: _TRACE_DIFFERENCE_NAME - 1]}…",
+        _cut(short_kernel(each.name), _TRACE_DIFFERENCE_NAME),
         time_text(each.before_s),
         time_text(each.after_s),
         f"{sign}{time_text(abs(each.more_s))}",
         f"{each.before_calls:.4g}",
         f"{each.after_calls:.4g}",
     )
-
-
-def _trace_difference_memory(device: str, before: int, after: int) -> str:
-    peaks = f"{before / 1e6:,.4g} MB, then {after / 1e6:,.4g} MB"
-    return one_line(f"Peak of the memory that torch had given out on {device}: {peaks}.")
