@@ -55,19 +55,30 @@ def snapshot() -> Snapshot:
 def taken(frame: FrameType | None) -> Snapshot:
     live = live_storages(frame)
     lines = active[-1] if active else None
-    elsewhere = {key: each for key, each in live.items() if each.device.type != "cuda"}
-    storages = list(_on_host(elsewhere, lines))
-    parts = [_told_host(storages, recorded=lines is not None)] if storages or not _has_cuda() else []
-    if _has_cuda():
+    parts = []
+    has_cuda = torch.cuda.is_available() and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
+    if has_cuda:
         on_cuda = (each for each in live.values() if each.device.type == "cuda")
-        owners = {(each.device.index or 0, each.address): _owner(each) for each in on_cuda}
+        owners = {
+            (each.device.index or 0, each.address): Owner(each.category, each.name, each.place) for each in on_cuda
+        }
         plain = torch.cuda.memory._snapshot()
-        parts.insert(0, read_allocator(plain, owners, Lines(is_user_file), unowned=NOT_SEEN))
+        parts.append(read_allocator(plain, owners, Lines(is_user_file), unowned=NOT_SEEN))
+    storages = list(_on_host({key: each for key, each in live.items() if each.device.type != "cuda"}, lines))
+    if storages or not has_cuda:
+        used: dict[str, int] = {}
+        for _, _, _, device, size in storages:
+            used[device] = used.get(device, 0) + size
+        host = MemorySnapshot(
+            source="recorded tensors" if lines is not None else "live tensors",
+            devices=tuple(DeviceMemory(device, size, 0, 0) for device, size in sorted(used.items())),
+            spots=spots_of(storages),
+            at_peak=(),
+            curve_bytes=(),
+            notes=() if lines is not None else (_ONLY_PYTHON,),
+        )
+        parts.append(host)
     return Snapshot(_together(parts))
-
-
-def _has_cuda() -> bool:
-    return torch.cuda.is_available() and torch.cuda.is_initialized()  # type: ignore[no-untyped-call]
 
 
 def _on_host(live: dict[int, Live], lines: StorageLines | None) -> Iterator[Storage]:
@@ -82,24 +93,6 @@ def _on_host(live: dict[int, Live], lines: StorageLines | None) -> Iterator[Stor
         if storage is not None and made.file and storage.device.type != "cuda" and storage.nbytes():
             place = place_at(made.file, made.line, made.module or None)
             yield place, ACTIVATIONS, "", str(storage.device), storage.nbytes()
-
-
-def _owner(each: Live) -> Owner:
-    return Owner(each.category, each.name, each.place)
-
-
-def _told_host(storages: list[Storage], *, recorded: bool) -> MemorySnapshot:
-    used: dict[str, int] = {}
-    for _, _, _, device, size in storages:
-        used[device] = used.get(device, 0) + size
-    return MemorySnapshot(
-        source="recorded tensors" if recorded else "live tensors",
-        devices=tuple(DeviceMemory(device, size, 0, 0) for device, size in sorted(used.items())),
-        spots=spots_of(storages),
-        at_peak=(),
-        curve_bytes=(),
-        notes=() if recorded else (_ONLY_PYTHON,),
-    )
 
 
 def _together(parts: Iterable[MemorySnapshot]) -> MemorySnapshot:
@@ -145,7 +138,7 @@ class record(ContextDecorator):  # noqa: N801  a context manager that is also a 
 
     def __enter__(self) -> record:
         on_cuda = torch.cuda.is_available()
-        if on_cuda and not _history_is_on():
+        if on_cuda and not self._history_is_on():
             torch.cuda.memory._record_memory_history(max_entries=self._max_entries, stacks="python")
             self._switched = True
         if self._cpu or (self._cpu is None and not on_cuda):
@@ -162,16 +155,20 @@ class record(ContextDecorator):  # noqa: N801  a context manager that is also a 
         except RuntimeError as fault:  # a device that has failed answers nothing; the user's exception goes on
             say(f"No memory snapshot was taken at the end of the block: {fault}")
         finally:
-            self._switch_off()
+            if self._lines is not None:
+                active.remove(self._lines)
+                self._lines.__exit__(None, None, None)
+                self._lines = None
+            if self._switched:
+                torch.cuda.memory._record_memory_history(enabled=None)
+                self._switched = False
 
-    def _switch_off(self) -> None:
-        if self._lines is not None:
-            active.remove(self._lines)
-            self._lines.__exit__(None, None, None)
-            self._lines = None
-        if self._switched:
-            torch.cuda.memory._record_memory_history(enabled=None)
-            self._switched = False
+    @staticmethod
+    def _history_is_on() -> bool:
+        if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # asking then ends the process
+            return False
+        asked = getattr(torch._C, "_cuda_isHistoryEnabled", None)  # torch 2.4 and newer
+        return bool(asked()) if asked is not None else False
 
     def stats(self) -> Stats | None:
         """Of the end of the block."""
@@ -179,13 +176,6 @@ class record(ContextDecorator):  # noqa: N801  a context manager that is also a 
 
     def __str__(self) -> str:
         return str(self.last) if self.last is not None else "the block is not over yet"
-
-
-def _history_is_on() -> bool:
-    if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # asking then ends the process
-        return False
-    asked = getattr(torch._C, "_cuda_isHistoryEnabled", None)  # torch 2.4 and newer
-    return bool(asked()) if asked is not None else False
 
 
 # The storages that Python knows of: of every tensor that the garbage collector tracks, each once, by the name that
@@ -243,14 +233,21 @@ def _uses(tracked: list[Any], frame: FrameType | None) -> Iterator[_Use]:
     for root in _roots(modules):
         yield from _of_model(root, name_root(root, frame))
     for each in tracked:
-        if issubclass(type(each), torch.optim.Optimizer):
-            yield from _of_optimizer(each, name_of(each, frame) or type(each).__name__.lower())
+        if not issubclass(type(each), torch.optim.Optimizer):
+            continue
+        name = name_of(each, frame) or type(each).__name__.lower()
+        states = own_attributes(each).get("state")
+        for state in list(states.values()) if is_a(states, dict) else ():
+            for key, value in state.items() if is_a(state, dict) else ():
+                if issubclass(type(value), torch.Tensor):
+                    yield _Use(value, STATE, f"{name} {key}", Place())
     names = holders(frame)
     tensors = [each for each in tracked if issubclass(type(each), torch.Tensor)]
     order = {tensor: place for place, tensor in enumerate(names)}  # the collector's own changes with time
     tensors.sort(key=lambda each: order.get(id(each), len(order)))
     for tensor in tensors:
-        yield _Use(tensor, ACTIVATIONS if _has_graph(tensor) else TENSORS, names.get(id(tensor), ""), Place())
+        category = ACTIVATIONS if tensor.grad_fn is not None else TENSORS
+        yield _Use(tensor, category, names.get(id(tensor), ""), Place())
         yield from _gradient(tensor, names.get(id(tensor), ""), Place())
 
 
@@ -290,19 +287,14 @@ def _tensors_of(module: nn.Module) -> list[tuple[str, torch.Tensor, str]]:
 
 def _of_model(root: nn.Module, root_name: str) -> Iterator[_Use]:
     places = constructor_places(root, root_name)
-    for path, module in _walked(root, root_name):
+    waiting, met = [(root_name, root)], {id(root)}
+    while waiting:
+        path, module = waiting.pop()
         made = places.get(path, Place())
         place = Place(made.file, made.line, path, made.code)
         for name, tensor, category in _tensors_of(module):
             yield _Use(tensor, category, f"{path}.{name}", place)
             yield from _gradient(tensor, f"{path}.{name}", Place(module=path))
-
-
-def _walked(root: nn.Module, root_name: str) -> Iterator[tuple[str, nn.Module]]:
-    waiting, met = [(root_name, root)], {id(root)}
-    while waiting:
-        path, module = waiting.pop()
-        yield path, module
         children = own_attributes(module).get("_modules")
         for name, child in children.items() if is_a(children, dict) else ():
             if child is not None and id(child) not in met:
@@ -310,21 +302,9 @@ def _walked(root: nn.Module, root_name: str) -> Iterator[tuple[str, nn.Module]]:
                 waiting.append((f"{path}.{name}", child))
 
 
-def _of_optimizer(optimizer: torch.optim.Optimizer, name: str) -> Iterator[_Use]:
-    states = own_attributes(optimizer).get("state")
-    for state in list(states.values()) if is_a(states, dict) else ():
-        for key, value in state.items() if is_a(state, dict) else ():
-            if issubclass(type(value), torch.Tensor):
-                yield _Use(value, STATE, f"{name} {key}", Place())
-
-
 def _gradient(tensor: torch.Tensor, name: str, place: Place) -> Iterator[_Use]:
     if tensor.is_leaf and tensor.requires_grad and tensor.grad is not None:
         yield _Use(tensor.grad, GRADIENTS, f"{name}.grad" if name else "", place)
-
-
-def _has_graph(tensor: torch.Tensor) -> bool:
-    return tensor.grad_fn is not None
 
 
 # Which line of the user's made which storage: written down as operations run, for storages that live.
@@ -373,7 +353,8 @@ class StorageLines(TorchDispatchMode):
         if storage is None or storage._cdata in self.known or storage.device.type == "meta":
             return
         key = storage._cdata
-        found = ("", 0) if _is_given(storage, given) else _line(sys._getframe(2))
+        is_given = any(memory_of(each) is storage for each in _tensors(given))  # in place, or a view
+        found = ("", 0) if is_given else _line(sys._getframe(2))
         module = self._modules[-1] if self._modules else ""
         self.known[key] = Made(weakref.ref(storage, lambda _: self.known.pop(key, None)), *found, module)
 
@@ -386,11 +367,6 @@ class StorageLines(TorchDispatchMode):
     def _leave_module(self, module: nn.Module, given: Any, output: Any) -> None:
         if self._modules:
             self._modules.pop()
-
-
-def _is_given(storage: Any, given: tuple[Any, ...]) -> bool:
-    """In place, or a view: what came out has gone in."""
-    return any(memory_of(each) is storage for each in _tensors(given))
 
 
 def _tensors(value: Any) -> Iterator[torch.Tensor]:

@@ -18,7 +18,14 @@ _CPU_S = 280
 
 def main() -> None:
     path = sys.argv[1]
-    _set_limits(os.path.getsize(path))
+    with contextlib.suppress(ImportError, OSError, ValueError):  # Windows has no limits: there the file is read without
+        import resource
+
+        physical_bytes = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+        most = max(_LEAST_BYTES, min(_TIMES_FILE * os.path.getsize(path), physical_bytes * 3 // 4))
+        resource.setrlimit(resource.RLIMIT_AS, (most, most))
+        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     sys.stdout.write(json.dumps(answer(path)))
 
 
@@ -37,21 +44,6 @@ def answer(path: str) -> dict[str, Any]:
     except Exception as error:  # the machine of pickle raises anything at bytes that are none of its own
         kind = "its end is missing" if "truncated" in str(error) else f"it is damaged ({type(error).__name__})"
         return {"reason": kind}
-
-
-def _set_limits(size_bytes: int) -> None:
-    """Windows has none: there the file is read without."""
-    with contextlib.suppress(ImportError, OSError, ValueError):
-        import resource
-
-        most = max(_LEAST_BYTES, min(_TIMES_FILE * size_bytes, _physical_bytes() * 3 // 4))
-        resource.setrlimit(resource.RLIMIT_AS, (most, most))
-        resource.setrlimit(resource.RLIMIT_CPU, (_CPU_S, _CPU_S))
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-
-
-def _physical_bytes() -> int:
-    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
 
 
 # A pickle that holds nothing but plain data. One that names a function or a class is refused.

@@ -22,7 +22,7 @@ from torch_debugger.records import DeviceMemory, MemorySnapshot, MemorySpot, Pla
 from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.records.performance import BUFFERS, GRADIENTS, PARAMETERS
 from torch_debugger.records.units import bytes_text
-from torch_debugger.report.tables import MemoryRow, MemoryTable, signed_bytes, tables_html, tables_text
+from torch_debugger.report.tables import MemoryTable, signed_bytes, tables_html, tables_text
 from torch_debugger.report.text import shown_path
 from torch_debugger.system.errors import UsageError
 from torch_debugger.system.tracebacks import is_user_path, plain_path
@@ -60,8 +60,17 @@ def open_snapshot(path: str | os.PathLike[str]) -> MemorySnapshot:
     is_json = start.lstrip()[:1] == b"{"
     _require_size(file, size, _LARGEST_JSON_BYTES if is_json else _LARGEST_BYTES)
     if is_json:
-        return _from_json_file(file)
-    _require_pickle(file, start)
+        with open(file, encoding="utf-8", errors="replace") as text:
+            return snapshot_from_json(text.read(_LARGEST_JSON_BYTES), file)
+    if start.startswith(b"PK"):
+        raise UsageError(
+            f"{file} is a zip, as torch.save writes. Expected is {EXPECTED}: write the snapshot with that."
+        )
+    if start.startswith(b"\x1f\x8b"):
+        raise UsageError(f"{file} is packed with gzip. Unpack it first: gunzip {file}")
+    # A pickle of protocol 2 or newer begins with its number; torch writes no older ones.
+    if len(start) < 2 or start[0] != 0x80 or not 2 <= start[1] <= 5:
+        raise UsageError(f"{file} is no pickle and no JSON. Expected is {EXPECTED}.")
     return _from_pickle(file)
 
 
@@ -89,11 +98,6 @@ def snapshot_to_json(snapshot: MemorySnapshot) -> str:
     return json.dumps({"format": FORMAT, "version": VERSION, "snapshot": to_plain(snapshot)}, indent=1)
 
 
-def _from_json_file(file: str) -> MemorySnapshot:
-    with open(file, encoding="utf-8", errors="replace") as opened:
-        return snapshot_from_json(opened.read(_LARGEST_JSON_BYTES), file)
-
-
 def _require_size(file: str, size: int, largest: int) -> None:
     if not size:
         raise UsageError(f"{file} is empty. Expected is {EXPECTED}.")
@@ -102,18 +106,6 @@ def _require_size(file: str, size: int, largest: int) -> None:
             f"{file} has {bytes_text(size)}; up to {bytes_text(largest)} of such a file are read. Record less: "
             "torch.cuda.memory._record_memory_history(max_entries=100_000)."
         )
-
-
-def _require_pickle(file: str, start: bytes) -> None:
-    if start.startswith(b"PK"):
-        raise UsageError(
-            f"{file} is a zip, as torch.save writes. Expected is {EXPECTED}: write the snapshot with that."
-        )
-    if start.startswith(b"\x1f\x8b"):
-        raise UsageError(f"{file} is packed with gzip. Unpack it first: gunzip {file}")
-    # A pickle of protocol 2 or newer begins with its number; torch writes no older ones.
-    if len(start) < 2 or start[0] != 0x80 or not 2 <= start[1] <= 5:
-        raise UsageError(f"{file} is no pickle and no JSON. Expected is {EXPECTED}.")
 
 
 def _from_pickle(file: str) -> MemorySnapshot:
@@ -129,7 +121,11 @@ def _from_pickle(file: str) -> MemorySnapshot:
         )
     except subprocess.TimeoutExpired:
         raise UsageError(f"Reading {file} took more than {_LIMIT_S} s and was given up.") from None
-    answer = _answer(done.stdout)
+    try:
+        answer = json.loads(done.stdout)
+    except ValueError:  # it was ended: by a limit, or by the system
+        answer = {}
+    answer = answer if isinstance(answer, dict) else {}
     if "text" in answer:
         _require_size(file, len(answer["text"]), _LARGEST_JSON_BYTES)
         return snapshot_from_json(answer["text"], file)
@@ -137,14 +133,6 @@ def _from_pickle(file: str) -> MemorySnapshot:
         "reading it takes more memory or time than a snapshot does, or its end is missing"
     )
     raise UsageError(f"{file} was not opened: {reason}. Expected is {EXPECTED}. Nothing in it was run.")
-
-
-def _answer(output: bytes) -> dict[str, Any]:
-    try:
-        answer = json.loads(output)
-    except ValueError:  # it was ended: by a limit, or by the system
-        return {}
-    return answer if isinstance(answer, dict) else {}
 
 
 # What torch's CUDA allocator tells of itself (`torch.cuda.memory._snapshot()`), live or from a file.
@@ -182,37 +170,38 @@ def read_allocator(
 ) -> MemorySnapshot:
     """From the dictionary of `_snapshot()`, or from the list of `torch.cuda.memory_snapshot()`."""
     lines = lines or Lines()
-    segments = [as_dict(each, "segments") for each in as_list(_segments(plain), "segments")]
-    blocks = list(_blocks(segments, lines))
-    histories = {
-        device: replayed(trace, [block for block in blocks if block.device == device], lines)
-        for device, trace in enumerate(_traces(plain))
-        if trace
-    }
-    storages = [_storage(block, owners or {}, unowned) for block in blocks]
-    source = "allocator history" if histories else "allocator"
-    return MemorySnapshot(
-        source=source,
-        devices=tuple(_devices(segments, blocks, histories)),
-        spots=spots_of(storages),
-        at_peak=_highest(histories).spots,
-        curve_bytes=_highest(histories).curve_bytes,
-        notes=tuple(_notes(blocks)),
-    )
-
-
-def _segments(plain: Any) -> Any:
     if type(plain) is dict and "segments" not in plain:
         keys = ", ".join(str(key)[:40] for key in list(plain)[:5]) or "nothing"
         raise NotASnapshotError(f"it is a dictionary without `segments`; in it are: {keys}")
     if type(plain) not in (dict, list):
         raise NotASnapshotError(f"it holds a value of type {type(plain).__name__} and no dictionary")
-    return plain["segments"] if type(plain) is dict else plain
-
-
-def _traces(plain: Any) -> list[list[Any]]:
-    traces = plain.get("device_traces") if type(plain) is dict else None
-    return [as_list(each, "device traces") for each in as_list(traces or [], "device traces")]
+    listed, traces = (plain["segments"], plain.get("device_traces")) if type(plain) is dict else (plain, None)
+    segments = [as_dict(each, "segments") for each in as_list(listed, "segments")]
+    blocks = list(_blocks(segments, lines))
+    histories = {
+        device: replayed(trace, [block for block in blocks if block.device == device], lines)
+        for device, each in enumerate(as_list(traces or [], "device traces"))
+        if (trace := as_list(each, "device traces"))
+    }
+    storages = []
+    for block in blocks:
+        owner = (owners or {}).get((block.device, block.address)) or Owner(unowned, "", Place())
+        known = block.place or owner.place
+        place = Place(known.file, known.line, owner.place.module, known.code)
+        storages.append((place, owner.category, owner.name, f"cuda:{block.device}", block.size))
+    # The device that had the most in use: it is the one that runs out.
+    highest = max(histories.values(), key=lambda each: each.peak_bytes, default=History(0, (), ()))
+    used = sum(block.size for block in blocks)
+    without = sum(block.size for block in blocks if not block.place)
+    share = f"{100 * without / max(used, 1):.0f} % of the memory in use"
+    return MemorySnapshot(
+        source="allocator history" if histories else "allocator",
+        devices=tuple(_devices(segments, blocks, histories)),
+        spots=spots_of(storages),
+        at_peak=highest.spots,
+        curve_bytes=highest.curve_bytes,
+        notes=(NO_LINES.format(share=share),) if without > used // 100 else (),
+    )
 
 
 def _blocks(segments: list[dict[Any, Any]], lines: Lines) -> Iterator[Block]:
@@ -224,24 +213,15 @@ def _blocks(segments: list[dict[Any, Any]], lines: Lines) -> Iterator[Block]:
             block = as_dict(each, "blocks")
             size = as_count(block.get("size"))
             if block.get("state") == _IN_USE:
-                own = as_count(block.get("address")) or address
-                yield Block(device, own, size, lines.place_in(_frames(block)))
+                own, frames, history = (
+                    as_count(block.get("address")) or address,
+                    block.get("frames"),
+                    block.get("history"),
+                )
+                if "frames" not in block and type(history) is list and history and type(history[0]) is dict:
+                    frames = history[0].get("frames")  # where snapshots before torch 2.1 keep them
+                yield Block(device, own, size, lines.place_in(frames))
             address += size
-
-
-def _frames(block: dict[Any, Any]) -> Any:
-    """Snapshots before torch 2.1 keep them with the history of the block."""
-    history = block.get("history")
-    if "frames" not in block and type(history) is list and history and type(history[0]) is dict:
-        return history[0].get("frames")
-    return block.get("frames")
-
-
-def _storage(block: Block, owners: Owners, unowned: str) -> Storage:
-    owner = owners.get((block.device, block.address)) or Owner(unowned, "", Place())
-    known = block.place or owner.place
-    place = Place(known.file, known.line, owner.place.module, known.code)
-    return place, owner.category, owner.name, f"cuda:{block.device}", block.size
 
 
 def _devices(
@@ -255,18 +235,6 @@ def _devices(
         used = sum(block.size for block in blocks if block.device == device)
         peak = histories[device].peak_bytes if device in histories else 0
         yield DeviceMemory(f"cuda:{device}", used, reserved.get(device, 0), peak)
-
-
-def _highest(histories: Mapping[int, History]) -> History:
-    """The device that had the most in use: it is the one that runs out."""
-    return max(histories.values(), key=lambda each: each.peak_bytes, default=History(0, (), ()))
-
-
-def _notes(blocks: list[Block]) -> Iterator[str]:
-    used = sum(block.size for block in blocks)
-    without = sum(block.size for block in blocks if not block.place)
-    if used and without > used // 100:
-        yield NO_LINES.format(share=f"{100 * without / used:.0f} % of the memory in use")
 
 
 # The allocator's history of one device played once more: how much was in use, and whose at the peak.
@@ -374,19 +342,13 @@ class Lines:
         for frame in islice(frames if type(frames) is list else (), _DEEPEST):
             if type(frame) is dict:
                 file, line = as_text(frame.get("filename")), as_count(frame.get("line"))
-                if line and len(file) < _LONGEST_PATH and _is_python(file) and self._is_users(plain_path(file)):
-                    return self._place(file, line)
+                # Not C++, which torch writes down as well if it is asked to.
+                is_python = file.endswith(".py") or file.startswith("<ipython-input-")
+                if line and len(file) < _LONGEST_PATH and is_python and self._is_users(plain_path(file)):
+                    if (file, line) not in self._known:
+                        self._known[file, line] = Place(file, line, None, source_line(file, line))
+                    return self._known[file, line]
         return Place()
-
-    def _place(self, file: str, line: int) -> Place:
-        if (file, line) not in self._known:
-            self._known[file, line] = Place(file, line, None, source_line(file, line))
-        return self._known[file, line]
-
-
-def _is_python(file: str) -> bool:
-    """And not C++, which torch writes down as well if it is asked to."""
-    return file.endswith(".py") or file.startswith("<ipython-input-")
 
 
 def source_line(file: str, line: int) -> str | None:
@@ -414,15 +376,12 @@ def spots_of(storages: Iterable[Storage]) -> tuple[MemorySpot, ...]:
         sums[key] = total + size, count + 1
     found = [MemorySpot(*key, size_bytes=total, count=count) for key, (total, count) in sums.items()]
     found.sort(key=lambda each: -each.size_bytes)
-    return (*found[:_MOST], *_together(found[_MOST:]))
-
-
-def _together(rest: list[MemorySpot]) -> list[MemorySpot]:
-    sums: dict[tuple[str, str], tuple[int, int]] = {}
-    for spot in rest:
-        total, count = sums.get((spot.category, spot.device), (0, 0))
-        sums[spot.category, spot.device] = total + spot.size_bytes, count + spot.count
-    return [MemorySpot(Place(), kind, OTHERS, device, *each) for (kind, device), each in sums.items()]
+    rest: dict[tuple[str, str], tuple[int, int]] = {}
+    for spot in found[_MOST:]:
+        total, count = rest.get((spot.category, spot.device), (0, 0))
+        rest[spot.category, spot.device] = total + spot.size_bytes, count + spot.count
+    together = [MemorySpot(Place(), kind, OTHERS, device, *each) for (kind, device), each in rest.items()]
+    return (*found[:_MOST], *together)
 
 
 # Values of a file that anybody may have written: taken only as what they must be.
@@ -588,10 +547,10 @@ class Growth:
         return bool(self.by_category or self.by_name or self.by_line)
 
     def __str__(self) -> str:
-        return tables_text(self._title(), self._tables(), ())
+        return tables_text(self._title(), _tables(self), ())
 
     def _repr_html_(self) -> str:
-        return tables_html(self._title(), self._tables(), ())
+        return tables_html(self._title(), _tables(self), ())
 
     def _title(self) -> str:
         if not self:
@@ -599,23 +558,13 @@ class Growth:
         verb = "grew" if self.total_bytes >= 0 else "shrank"
         return f"Memory {verb} by {signed_bytes(abs(self.total_bytes))}."
 
-    def _tables(self) -> list[MemoryTable]:
-        told = [
-            ("by line", self.by_line),
-            ("by module", self.by_module),
-            ("by name", self.by_name),
-            ("by category", self.by_category),
-        ]
-        return [(title, rows_of(found)) for title, found in told if found]
-
 
 def _differences(
     added: Callable[[Iterable[MemorySpot]], tuple[Hot, ...]],
     before: Iterable[MemorySpot],
     after: Iterable[MemorySpot],
 ) -> tuple[Hot, ...]:
-    first = {each.what: each for each in added(before)}
-    last = {each.what: each for each in added(after)}
+    first, last = ({each.what: each for each in added(spots)} for spots in (before, after))
     found = []
     for what in {**first, **last}:
         old, new = first.get(what, Hot(what, 0, 0, "")), last.get(what, Hot(what, 0, 0, ""))
@@ -657,29 +606,38 @@ class Stats:
         return dataclasses.asdict(self)
 
     def __str__(self) -> str:
-        return tables_text(self.title, self._tables(), self.notes)
+        return tables_text(self.title, _tables(self), self.notes)
 
     def _repr_html_(self) -> str:
-        return tables_html(self.title, self._tables(), self.notes)
-
-    def _tables(self) -> list[MemoryTable]:
-        told = [
-            ("by line", self.by_line),
-            ("by line, at the peak", self.at_peak),
-            ("by module", self.by_module),
-            ("by name", self.by_name),
-            ("by category", self.by_category),
-        ]
-        return [(title, rows_of(found)) for title, found in told if found]
+        return tables_html(self.title, _tables(self), self.notes)
 
 
-def rows_of(found: Iterable[Hot]) -> list[MemoryRow]:
-    return [(each.size_bytes, each.count, each.what, each.beside) for each in found]
+_TITLES = {
+    "by_line": "by line",
+    "at_peak": "by line, at the peak",
+    "by_module": "by module",
+    "by_name": "by name",
+    "by_category": "by category",
+}
+
+
+def _tables(shown: Stats | Growth) -> list[MemoryTable]:
+    found = [(title, getattr(shown, name, ())) for name, title in _TITLES.items()]
+    return [
+        (title, [(each.size_bytes, each.count, each.what, each.beside) for each in rows])
+        for title, rows in found
+        if rows
+    ]
 
 
 def by_line(spots: Iterable[MemorySpot]) -> tuple[Hot, ...]:
     """What no line is known for is one row, so that the sum is the whole."""
-    return _added(spots, _line, lambda spot: (spot.place.code or "", spot.name and f"[{spot.name}]"))
+
+    def line(spot: MemorySpot) -> str:
+        place = spot.place
+        return f"{shown_path(place.file, os.getcwd())}:{place.line}" if place.file else NOWHERE
+
+    return _added(spots, line, lambda spot: (spot.place.code or "", spot.name and f"[{spot.name}]"))
 
 
 def by_module(spots: Iterable[MemorySpot]) -> tuple[Hot, ...]:
@@ -697,12 +655,6 @@ def by_category(spots: Iterable[MemorySpot]) -> tuple[Hot, ...]:
     return _added(spots, lambda spot: spot.category, lambda spot: ())
 
 
-def _line(spot: MemorySpot) -> str:
-    if not spot.place.file:
-        return NOWHERE
-    return f"{shown_path(spot.place.file, os.getcwd())}:{spot.place.line}"
-
-
 def _added(
     spots: Iterable[MemorySpot],
     key: Callable[[MemorySpot], str],
@@ -711,15 +663,10 @@ def _added(
     sums: dict[str, list[MemorySpot]] = {}
     for spot in spots:
         sums.setdefault(key(spot), []).append(spot)
-    found = [
-        Hot(what, sum(each.size_bytes for each in same), sum(each.count for each in same), _words(same, beside))
-        for what, same in sums.items()
-    ]
+    found = []
+    for what, same in sums.items():
+        # Each word once, those of the largest spots first, the first four of each kind.
+        columns = zip(*map(beside, sorted(same, key=lambda each: -each.size_bytes)), strict=True)
+        words = " ".join(", ".join(list(dict.fromkeys(filter(None, column)))[:4]) for column in columns).strip()
+        found.append(Hot(what, sum(each.size_bytes for each in same), sum(each.count for each in same), words))
     return tuple(sorted(found, key=lambda each: (-each.size_bytes, each.what)))
-
-
-def _words(same: list[MemorySpot], beside: Callable[[MemorySpot], tuple[str, ...]]) -> str:
-    """Each word once, those of the largest spots first, the first four of each kind."""
-    largest = sorted(same, key=lambda each: -each.size_bytes)
-    columns = zip(*map(beside, largest), strict=True)
-    return " ".join(", ".join(list(dict.fromkeys(filter(None, column)))[:4]) for column in columns).strip()
