@@ -51,9 +51,17 @@ def _describe(node: Any, order: dict[Any, int], names: dict[int, str], factors: 
     inputs = tuple(None if operand is None else order[operand] for operand, _ in node.next_functions)
     variable = getattr(node, "variable", None)
     parameter = names.get(id(variable), "") if variable is not None else None
-    scalars = _saved_scalars(node) | (saved_factor(node) if factors else {})
-    share = dropped_share(node) if factors else None
-    scalars |= {"dropped": share} if share is not None else {}
+    scalars: dict[str, float | str] = {}
+    for name in _SCALARS:
+        value = saved(node, name)
+        if name == "_saved_reduction" and isinstance(value, int):
+            scalars["reduction"] = _REDUCTIONS.get(value, str(value))
+        elif isinstance(value, (int, float)) and not isinstance(value, bool):
+            scalars[name.removeprefix("_saved_")] = signed(value)
+    if factors:
+        scalars |= saved_factor(node)
+        share = dropped_share(node)
+        scalars |= {"dropped": share} if share is not None else {}
     return GraphNode(op_name(node), made_shape(node), inputs, parameter, scalars)
 
 
@@ -66,17 +74,12 @@ def made_shape(node: Any, output: int = 0) -> tuple[int, ...]:
     """The shape of what the op made, from the metadata of the gradient it expects; of several, this one."""
     metadata = getattr(node, "_input_metadata", None)
     if metadata:
-        return _sizes(metadata[output])
+        try:  # a nested tensor has sizes that are no numbers, or no shape at all: -1 stands for what differs
+            return tuple(size if type(size) is int else -1 for size in metadata[output].shape)
+        except RuntimeError:
+            return (-1,)
     variable = getattr(node, "variable", None)
     return tuple(variable.shape) if variable is not None else ()
-
-
-def _sizes(metadata: Any) -> tuple[int, ...]:
-    """A nested tensor has sizes that are no numbers, or no shape at all: -1 stands for what differs."""
-    try:
-        return tuple(size if type(size) is int else -1 for size in metadata.shape)
-    except RuntimeError:
-        return (-1,)
 
 
 def saved(node: Any, name: str) -> Any:
@@ -85,17 +88,6 @@ def saved(node: Any, name: str) -> Any:
         return getattr(node, name, None)
     except RuntimeError:  # the user's own backward is about to say the same
         return None
-
-
-def _saved_scalars(node: Any) -> dict[str, float | str]:
-    found: dict[str, float | str] = {}
-    for name in _SCALARS:
-        value = saved(node, name)
-        if name == "_saved_reduction" and isinstance(value, int):
-            found["reduction"] = _REDUCTIONS.get(value, str(value))
-        elif isinstance(value, (int, float)) and not isinstance(value, bool):
-            found[name.removeprefix("_saved_")] = signed(value)
-    return found
 
 
 def signed(value: float) -> float:
@@ -180,9 +172,12 @@ def operation_macs(node: Any) -> int | None:
         width = next((shape[-1] for shape in operands[:2] if shape), None)
         return None if width is None else math.prod(made) * width
     if op == "Convolution":
-        return _convolution(made, operands[0], operands[1], bool(getattr(node, "_saved_transposed", False)))
+        each = operands[0] if getattr(node, "_saved_transposed", False) else made
+        return None if not each or not operands[1] else math.prod(each) * math.prod(operands[1][1:])
     if op.startswith(_ATTENTION) and all(operands[:3]):
-        return _attention(*operands[:3])  # type: ignore[arg-type]
+        # [.., heads, length, width]: the scores of every query with every key, and the mix of the values.
+        query, key, value = (shape or () for shape in operands[:3])
+        return math.prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
     unknown = _MAY_MULTIPLY.search(op) or isinstance(node, BackwardCFunction)  # the user's own Function
     return None if unknown else 0
 
@@ -197,16 +192,6 @@ def _product(made: Shape, left: Shape | None, right: Shape | None = None, *, bat
         return None
     summed = (left or right or (1,))[0] if batched else 1
     return math.prod(made) * inner * summed
-
-
-def _convolution(made: Shape, given: Shape | None, weight: Shape | None, transposed: bool) -> int | None:
-    each = given if transposed else made
-    return None if not each or not weight else math.prod(each) * math.prod(weight[1:])
-
-
-def _attention(query: Shape, key: Shape, value: Shape) -> int:
-    """[.., heads, length, width]: the scores of every query with every key, and the mix of the values."""
-    return math.prod(query[:-1]) * key[-2] * (query[-1] + value[-1])
 
 
 def is_leaf_node(node: Any) -> bool:
@@ -232,15 +217,23 @@ def dims_after(taker: Any, given: Any, dims: Dims) -> Dims | None:
     """The dimensions of what `taker` made of what `given` made; None where it does more than move them."""
     op, made = op_name(taker), made_shape(taker)
     if op in _REGROUPING:
-        return _regrouped(dims, made_shape(given), made)
+        # A view keeps the order of the elements: a dimension holds what its strides reach over.
+        before = list(zip(dims, _reaches(made_shape(given)), strict=True))
+        return tuple(
+            _NOTHING.union(*(held for held, (low, high) in before if max(low, start) < min(high, end)))
+            for start, end in _reaches(made)
+        )
     if op == "T":
         return dims[::-1]
     if op == "Transpose":
         first, second = (int(signed(saved(taker, f"_saved_dim{number}"))) for number in (0, 1))
-        return _swapped(dims, first, second)
+        moved = list(dims)
+        moved[first], moved[second] = moved[second], moved[first]
+        return tuple(moved)
     if op == "Permute":
         return tuple(dims[int(signed(dim))] for dim in saved(taker, "_saved_dims"))
-    if op in _KEEPING and len(made) >= len(dims) and (op != "Div" or _has_one_operand(taker)):
+    operands = sum(operand is not None for operand, _ in taker.next_functions)
+    if op in _KEEPING and len(made) >= len(dims) and (op != "Div" or operands == 1):
         return (_NOTHING,) * (len(made) - len(dims)) + dims
     return None
 
@@ -255,25 +248,6 @@ def summed_over(taker: Any, given: Any, dims: Dims) -> frozenset[int] | None:
     if op in ("Bmm", "Mm") and len(dims) == (3 if op == "Bmm" else 2):
         return dims[-1] if taker.next_functions[0][0] is given else dims[-2]
     return None
-
-
-def _has_one_operand(node: Any) -> bool:
-    return sum(operand is not None for operand, _ in node.next_functions) == 1
-
-
-def _swapped(dims: Dims, first: int, second: int) -> Dims:
-    moved = list(dims)
-    moved[first], moved[second] = moved[second], moved[first]
-    return tuple(moved)
-
-
-def _regrouped(dims: Dims, shape: Sequence[int], into: Sequence[int]) -> Dims:
-    """A view keeps the order of the elements: a dimension holds what its strides reach over."""
-    given = list(zip(dims, _reaches(shape), strict=True))
-    return tuple(
-        _NOTHING.union(*(held for held, (low, high) in given if max(low, start) < min(high, end)))
-        for start, end in _reaches(into)
-    )
 
 
 def _reaches(shape: Sequence[int]) -> list[tuple[int, int]]:

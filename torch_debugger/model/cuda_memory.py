@@ -47,7 +47,15 @@ class CachingAllocator:
 
     def allocate(self, size: int) -> Block:
         size = rounded(size)
-        block = self._best_fit(size) or self._new_segment(size)
+        small = size <= _SMALL
+        kept = self._free[small]
+        at = bisect.bisect_left(kept, (size, -1))
+        if at < len(kept):  # the best fit
+            block = kept.pop(at)[2]
+        else:
+            segment = _SMALL_SEGMENT if small else _MEDIUM_SEGMENT if size < _MEDIUM else _up(size, _LARGE_ROUNDED)
+            block = Block(segment, self.reserved, small)
+            self.reserved += segment
         left = block.size - size
         if left >= ROUNDED if block.small else left > _SMALL:
             self._split(block, size)
@@ -60,21 +68,10 @@ class CachingAllocator:
         block.free = True
         for beside in (block.before, block.after):
             if beside is not None and beside.free:
-                self._take(beside)
+                kept = self._free[beside.small]
+                del kept[bisect.bisect_left(kept, (beside.size, beside.address))]
                 block = _joined(block, beside)
         self._keep(block)
-
-    def _best_fit(self, size: int) -> Block | None:
-        kept = self._free[size <= _SMALL]
-        at = bisect.bisect_left(kept, (size, -1))
-        return kept.pop(at)[2] if at < len(kept) else None
-
-    def _new_segment(self, size: int) -> Block:
-        small = size <= _SMALL
-        segment = _SMALL_SEGMENT if small else _MEDIUM_SEGMENT if size < _MEDIUM else _up(size, _LARGE_ROUNDED)
-        block = Block(segment, self.reserved, small)
-        self.reserved += segment
-        return block
 
     def _split(self, block: Block, size: int) -> None:
         rest = Block(block.size - size, block.address + size, block.small, True, block, block.after)
@@ -85,10 +82,6 @@ class CachingAllocator:
 
     def _keep(self, block: Block) -> None:
         bisect.insort(self._free[block.small], (block.size, block.address, block))
-
-    def _take(self, block: Block) -> None:
-        kept = self._free[block.small]
-        del kept[bisect.bisect_left(kept, (block.size, block.address))]
 
 
 def rounded(size: int) -> int:
@@ -162,12 +155,13 @@ def with_reserve(function: Any, made: Any) -> Any:
 
 def _turned_bytes(*tensors: torch.Tensor | None) -> int:
     """Of those whose channels come first."""
-    return sum(each.nbytes for each in tensors if each is not None and each.dim() >= 4 and _is_turned(each))
-
-
-def _is_turned(tensor: torch.Tensor) -> bool:
-    form = torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
-    return tensor.is_contiguous() and not tensor.is_contiguous(memory_format=form)
+    size = 0
+    for tensor in tensors:
+        if tensor is not None and tensor.dim() >= 4:
+            form = torch.channels_last if tensor.dim() == 4 else torch.channels_last_3d
+            turned = tensor.is_contiguous() and not tensor.is_contiguous(memory_format=form)
+            size += tensor.nbytes if turned else 0
+    return size
 
 
 # Where torch computes otherwise on CUDA than on the CPU, the CPU made to follow, so that it keeps the same.
@@ -191,20 +185,22 @@ _AS_GIVEN = ("cross_entropy_loss",)  # what it calls has a place of its own in t
 
 @contextlib.contextmanager
 def as_on_cuda() -> Iterator[None]:
+    cast: dict[str, Callable[..., Any]] = {
+        name: functools.partial(_in_float32, _operation(name)) for name in _IN_FLOAT32
+    }
+    cast |= {name: functools.partial(_to_float32, _operation(name)) for name in _TO_FLOAT32}
+    cast |= {name: _operation(name).decompose for name in _AS_GIVEN}
+    kept: dict[str, Callable[..., Any]] = {"dropout": _dropout, "scaled_dot_product_attention": _attention}
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # of kernels that others have registered: that is the point
-        for key, kernels in (("AutogradCPU", _kept_otherwise()), ("AutocastCPU", _cast_otherwise())):
+        for key, kernels in (("AutogradCPU", kept), ("AutocastCPU", cast)):
             for name, kernel in kernels.items():
                 library.impl(name, kernel, key)  # type: ignore[no-untyped-call]
     try:
         yield
     finally:
         library._destroy()  # type: ignore[no-untyped-call]
-
-
-def _kept_otherwise() -> dict[str, Callable[..., Any]]:
-    return {"dropout": _dropout, "scaled_dot_product_attention": _attention}
 
 
 def _dropout(tensor: torch.Tensor, p: float, train: bool) -> torch.Tensor:
@@ -227,38 +223,19 @@ def _attention(
 ) -> torch.Tensor:
     if enable_gqa:  # the kernels of CUDA need no copies: those are small beside the scores
         key, value = (each.repeat_interleave(query.shape[-3] // each.shape[-3], -3) for each in (key, value))
-    if not _is_fused(query, key, value):
-        given = (query, key, value, attn_mask, dropout_p, is_causal)
-        by_steps: torch.Tensor = _aten._scaled_dot_product_attention_math(*given, scale=scale)[0]
+    backends: Any = torch.backends.cuda
+    has_fused = backends.flash_sdp_enabled() or backends.mem_efficient_sdp_enabled()
+    if not has_fused or any(each.dim() != 4 or each.stride(-1) != 1 for each in (query, key, value)):
+        operands = (query, key, value, attn_mask, dropout_p, is_causal)
+        by_steps: torch.Tensor = _aten._scaled_dot_product_attention_math(*operands, scale=scale)[0]
         return by_steps
-    mask = _as_numbers(attn_mask, query)
+    mask = attn_mask
+    if mask is not None and mask.dtype is torch.bool:
+        mask = torch.zeros_like(mask, dtype=query.dtype).masked_fill_(mask.logical_not(), float("-inf"))
     fused: torch.Tensor = _aten._scaled_dot_product_flash_attention_for_cpu(
         query, key, value, 0.0, is_causal, attn_mask=mask, scale=scale
     )[0]
     return fused
-
-
-def _is_fused(*tensors: torch.Tensor) -> bool:
-    backends: Any = torch.backends.cuda
-    chosen: bool = backends.flash_sdp_enabled() or backends.mem_efficient_sdp_enabled()
-    return chosen and all(each.dim() == 4 and each.stride(-1) == 1 for each in tensors)
-
-
-def _as_numbers(mask: torch.Tensor | None, query: torch.Tensor) -> torch.Tensor | None:
-    if mask is None or mask.dtype is not torch.bool:
-        return mask
-    return torch.zeros_like(mask, dtype=query.dtype).masked_fill_(mask.logical_not(), float("-inf"))
-
-
-def _cast_otherwise() -> dict[str, Callable[..., Any]]:
-    kernels: dict[str, Callable[..., Any]] = {}
-    for name in _IN_FLOAT32:
-        kernels[name] = functools.partial(_in_float32, _operation(name))
-    for name in _TO_FLOAT32:
-        kernels[name] = functools.partial(_to_float32, _operation(name))
-    for name in _AS_GIVEN:
-        kernels[name] = _operation(name).decompose
-    return kernels
 
 
 def _operation(name: str) -> Any:
@@ -267,7 +244,10 @@ def _operation(name: str) -> Any:
 
 
 def _in_float32(operation: Any, *arguments: Any, **keywords: Any) -> Any:
-    arguments, keywords = tree_map_only(torch.Tensor, _widened, (arguments, keywords))
+    def widened(tensor: torch.Tensor) -> torch.Tensor:
+        return tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor
+
+    arguments, keywords = tree_map_only(torch.Tensor, widened, (arguments, keywords))
     with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST_OFF):
         return operation(*arguments, **keywords)
 
@@ -279,7 +259,3 @@ def _to_float32(operation: Any, *arguments: Any, **keywords: Any) -> Any:
         keywords = {**keywords, "dtype": torch.float32}
     with torch._C._ExcludeDispatchKeyGuard(_AUTOCAST_OFF):
         return operation(*arguments, **keywords)
-
-
-def _widened(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.float() if tensor.dtype in (torch.bfloat16, torch.float16) else tensor

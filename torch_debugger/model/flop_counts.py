@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import html
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
-from torch import nn
 
 from torch_debugger.model.op_counter import FORWARD, Entry, ModuleScopes, OpCounter
 from torch_debugger.records import Place
@@ -122,8 +121,25 @@ class FlopCount:
 
     def table(self, depth: int | None = None) -> str:
         """As text; `depth` levels of modules, or all."""
-
-        return flop_table(self, depth)
+        deepest = float("inf") if depth is None else depth
+        fitting = [
+            each
+            for path, each in self.by_module.items()
+            if (path.count(".") + 1 if path else 0) <= deepest and (each.calls or each.bytes or not path)
+        ]
+        shown = fitting if depth is None else fitting[:_MOST_ROWS]
+        rows = _table_rows(self, shown)
+        widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+        lines = [*_summary(self), ""]
+        for row in rows:  # names to the left, numbers to the right
+            left = [f"{cell:<{width}}" for cell, width in zip(row[:2], widths[:2], strict=True)]
+            right = [f"{cell:>{width}}" for cell, width in zip(row[2:], widths[2:], strict=True)]
+            lines.append("  ".join([*left, *right]).rstrip())
+        if len(fitting) > len(shown):
+            lines.append(f"... and {len(fitting) - len(shown)} modules more: .table(depth=None) shows them all")
+        if self.uncounted:
+            lines += ["", "not counted:", *(f"  {each}" for each in self.uncounted)]
+        return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.table(depth=2)
@@ -137,11 +153,7 @@ class FlopCount:
         """Plain numbers and texts, ready for JSON."""
         return {
             "model": self.model,
-            "macs": self.macs,
-            "flops": self.flops,
-            "elementwise": self.elementwise,
-            "bytes": self.bytes,
-            "intensity": self.intensity,
+            **{name: getattr(self, name) for name in ("macs", "flops", "elementwise", "bytes", "intensity")},
             "forward": self.forward.to_dict(),
             "backward": None if self.backward is None else self.backward.to_dict(),
             "recomputed": self.recomputed.to_dict(),
@@ -173,13 +185,6 @@ def _with_unit(value: float, unit: str) -> str:
     return f"{text}{unit}" if " " in text else f"{text} {unit}"
 
 
-def flop_table(count: FlopCount, depth: int | None = None) -> str:
-    rows = [_heading(count)] + [_row(each, count) for each in _shown(count, depth)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(_aligned(row, widths)).rstrip() for row in rows]
-    return "\n".join([*_summary(count), "", *lines, *_left_out(count, depth), *_uncounted(count)])
-
-
 def _summary(count: FlopCount) -> list[str]:
     lines = [f"{count.model}: {_both(count.forward)} forward (1 MAC = 2 FLOPs)"]
     if count.backward is not None:
@@ -191,10 +196,13 @@ def _summary(count: FlopCount) -> list[str]:
         f"{bytes_text(count.bytes)} read and written; {count.intensity:.3g} FLOPs a byte"
     )
     if (machine := count.machine) is not None:
-        least = machine.least_seconds(count.flops + count.elementwise, count.bytes)
+        flops = count.flops + count.elementwise
+        # No run can be quicker: both at full speed, and beside each other.
+        least_s = max(flops / machine.peak_flops, count.bytes / machine.bandwidth)
+        least = f"{least_s * 1e6:.3g} us" if least_s < 1e-3 else f"{least_s * 1e3:.4g} ms"
         speeds = f"{_with_unit(machine.peak_flops, 'FLOPs/s')}, {bytes_text(int(machine.bandwidth))}/s"
         ridge = f"compute-bound from {machine.ridge:.3g} FLOPs a byte"
-        lines.append(f"  {machine.name}: {speeds}: {ridge}; at least {_time_text(least)}")
+        lines.append(f"  {machine.name}: {speeds}: {ridge}; at least {least}")
     return lines + ([f"  {count.note}"] if count.note else [])
 
 
@@ -202,63 +210,19 @@ def _both(counts: Counts) -> str:
     return f"{_with_unit(counts.macs, 'MACs')} = {_with_unit(counts.flops, 'FLOPs')}"
 
 
-def _time_text(seconds: float) -> str:
-    return f"{seconds * 1e6:.3g} us" if seconds < 1e-3 else f"{seconds * 1e3:.4g} ms"
-
-
-def _heading(count: FlopCount) -> list[str]:
-    names = ["module", "class", "MACs", "FLOPs", "%"]
-    names += ["backward MACs"] if count.backward is not None else []
-    return [*names, "elementwise", "bytes", "FLOPs/byte", *(["limit"] if count.machine is not None else [])]
-
-
-def _row(each: ModuleCount, count: FlopCount) -> list[str]:
-    share = each.macs / count.macs if count.macs else 0.0
-    cells = [_indented(each.path), each.module]
-    cells += [number_text(each.forward.macs), number_text(each.forward.flops), f"{share:.1%}"]
-    cells += [number_text(each.backward.macs)] if count.backward is not None else []
-    cells += [number_text(each.elementwise), bytes_text(each.bytes), f"{each.intensity:.3g}"]
-    return [*cells, *([each.bound] if count.machine is not None else [])]
-
-
-def _indented(path: str) -> str:
-    if not path:
-        return "(model)"
-    name = "  " * path.count(".") + "  " + path.rpartition(".")[2]
-    return name if len(name) <= _LONGEST_PATH else f"{name[: _LONGEST_PATH - 3]}..."
-
-
-def _aligned(row: list[str], widths: list[int]) -> list[str]:
-    """Names to the left, numbers to the right."""
-    return [
-        f"{cell:<{width}}" if place < 2 else f"{cell:>{width}}"
-        for place, (cell, width) in enumerate(zip(row, widths, strict=True))
-    ]
-
-
-def _fitting(count: FlopCount, depth: int | None) -> list[ModuleCount]:
-    deepest = float("inf") if depth is None else depth
-    return [
-        each
-        for path, each in count.by_module.items()
-        if (path.count(".") + 1 if path else 0) <= deepest and (each.calls or each.bytes or not path)
-    ]
-
-
-def _shown(count: FlopCount, depth: int | None) -> list[ModuleCount]:
-    fitting = _fitting(count, depth)
-    return fitting if depth is None else fitting[:_MOST_ROWS]
-
-
-def _left_out(count: FlopCount, depth: int | None) -> list[str]:
-    more = len(_fitting(count, depth)) - len(_shown(count, depth))
-    return [f"... and {more} modules more: .table(depth=None) shows them all"] if more > 0 else []
-
-
-def _uncounted(count: FlopCount) -> list[str]:
-    if not count.uncounted:
-        return []
-    return ["", "not counted:", *(f"  {each}" for each in count.uncounted)]
+def _table_rows(count: FlopCount, shown: list[ModuleCount]) -> list[list[str]]:
+    has_backward, has_machine = count.backward is not None, count.machine is not None
+    heading = ["module", "class", "MACs", "FLOPs", "%", *(["backward MACs"] if has_backward else [])]
+    rows = [[*heading, "elementwise", "bytes", "FLOPs/byte", *(["limit"] if has_machine else [])]]
+    for each in shown:
+        share = each.macs / count.macs if count.macs else 0.0
+        name = "  " * each.path.count(".") + "  " + each.path.rpartition(".")[2] if each.path else "(model)"
+        name = name if len(name) <= _LONGEST_PATH else f"{name[: _LONGEST_PATH - 3]}..."
+        cells = [name, each.module, number_text(each.forward.macs), number_text(each.forward.flops), f"{share:.1%}"]
+        cells += [number_text(each.backward.macs)] if has_backward else []
+        cells += [number_text(each.elementwise), bytes_text(each.bytes), f"{each.intensity:.3g}"]
+        rows.append([*cells, *([each.bound] if has_machine else [])])
+    return rows
 
 
 # The entries of a counter, added up: by phase, by module with all that lies below it, and by operation.
@@ -283,33 +247,27 @@ def by_module(counter: OpCounter, scopes: ModuleScopes, machine: Machine | None)
         path, is_forward = item[0].path, item[0].phase == FORWARD
         cost = _added([item])
         own[path, is_forward] += cost
-        for above in _lineage(path):
-            below[above, is_forward] += cost
-    return {path: _module_count(path, module, scopes, own, below, machine) for path, module in scopes.in_order}
-
-
-def _module_count(
-    path: str,
-    module: nn.Module,
-    scopes: ModuleScopes,
-    own: dict[tuple[str, bool], Counts],
-    below: dict[tuple[str, bool], Counts],
-    machine: Machine | None,
-) -> ModuleCount:
-    forward, backward = below[path, True], below[path, False]
-    total = forward + backward
-    return ModuleCount(
-        total.macs,
-        total.elementwise,
-        total.bytes,
-        path=path,
-        module=type(module).__name__,
-        calls=scopes.calls[path],
-        own=own[path, True] + own[path, False],
-        forward=forward,
-        backward=backward,
-        bound=machine.bound(total.intensity) if machine is not None and total.bytes else "",
-    )
+        below["", is_forward] += cost
+        while path:
+            below[path, is_forward] += cost
+            path = path.rpartition(".")[0]
+    found = {}
+    for path, module in scopes.in_order:
+        forward, backward = below[path, True], below[path, False]
+        total = forward + backward
+        found[path] = ModuleCount(
+            total.macs,
+            total.elementwise,
+            total.bytes,
+            path=path,
+            module=type(module).__name__,
+            calls=scopes.calls[path],
+            own=own[path, True] + own[path, False],
+            forward=forward,
+            backward=backward,
+            bound=machine.bound(total.intensity) if machine is not None and total.bytes else "",
+        )
+    return found
 
 
 def by_op(counter: OpCounter) -> dict[str, OpCount]:
@@ -349,14 +307,6 @@ def uncounted(counter: OpCounter) -> tuple[UncountedOp, ...]:
     return tuple(sorted(listed, key=lambda each: (-each.bytes, each.op)))
 
 
-def _lineage(path: str) -> Iterator[str]:
-    """a.b.c, a.b, a, and the model itself"""
-    while path:
-        yield path
-        path = path.rpartition(".")[0]
-    yield ""
-
-
 def _added(items: Iterable[tuple[Entry, int]]) -> Counts:
     macs = elementwise = size = 0
     for entry, times in items:
@@ -384,10 +334,6 @@ class Machine:
     def bound(self, intensity: float) -> str:
         return "compute-bound" if intensity >= self.ridge else "memory-bound"
 
-    def least_seconds(self, flops: float, size_bytes: float) -> float:
-        """No run can be quicker: both at full speed, and beside each other."""
-        return max(flops / self.peak_flops, size_bytes / self.bandwidth)
-
 
 # As the makers state them: dense 16-bit (tensor cores, sums in 32 bits), 32-bit without TF32, memory.
 _DEVICES = {
@@ -411,7 +357,14 @@ def named_machine(
     """A figure that is given goes before the device's own; None where nothing is given."""
     if device is None and peak_flops is None and bandwidth is None:
         return None
-    half, single, memory = _figures(device)
+    half = single = memory = 0.0
+    if device is not None:
+        known = {_plain(name): figures for name, figures in _DEVICES.items()}.get(_plain(device))
+        if known is None:
+            raise UsageError(
+                f"no figures are known for {device!r}: give peak_flops and bandwidth, or one of {', '.join(_DEVICES)}."
+            )
+        half, single, memory = known
     peak = peak_flops or (half if dtype in _HALF else single)
     speed = bandwidth or memory
     if not peak or not speed:
@@ -420,18 +373,6 @@ def named_machine(
             f"a device: {', '.join(_DEVICES)}."
         )
     return Machine(device or "this machine", peak, speed)
-
-
-def _figures(device: str | None) -> tuple[float, float, float]:
-    if device is None:
-        return 0.0, 0.0, 0.0
-    wanted = _plain(device)
-    for name, figures in _DEVICES.items():
-        if wanted == _plain(name):
-            return figures
-    raise UsageError(
-        f"no figures are known for {device!r}: give peak_flops and bandwidth, or one of {', '.join(_DEVICES)}."
-    )
 
 
 def _plain(name: str) -> str:

@@ -122,7 +122,9 @@ def counted_run(model: nn.Module, call: Call, backward: bool) -> CountedRun:
     """On shapes alone; where forward asks for values, on the real model. Raises what forward raises."""
     has_values = not any(tensor.is_meta for tensor in (*model.parameters(), *model.buffers()))
     reasons: dict[_Way, Exception] = {}
-    for way in _ways(backward, has_values):
+    # Without gradients it is quicker; but a forward may differentiate something itself.
+    gradients, shapes = (True,) if backward else (False, True), (True, False) if has_values else (True,)
+    for way in [_Way(on_shapes, each) for on_shapes in shapes for each in gradients]:
         try:
             ran = _run(model, call, way, backward)
         except UsageError:
@@ -134,15 +136,12 @@ def counted_run(model: nn.Module, call: Call, backward: bool) -> CountedRun:
     raise next(error for way, error in reasons.items() if way.on_shapes is not has_values)
 
 
-def _ways(backward: bool, has_values: bool) -> list[_Way]:
-    """Without gradients it is quicker; but a forward may differentiate something itself."""
-    gradients = (True,) if backward else (False, True)
-    shapes = (True, False) if has_values else (True,)
-    return [_Way(on_shapes, each) for on_shapes in shapes for each in gradients]
-
-
 def _run(model: nn.Module, call: Call, way: _Way, backward: bool) -> CountedRun:
     scopes = ModuleScopes(model)
+    # Those attributes that the user's classes add to what every module has.
+    attributes = [
+        value for module in model.modules() for name, value in vars(module).items() if name not in MODULE_ATTRIBUTES
+    ]
     counter = OpCounter(scopes, way.on_shapes)
     with (
         torch.inference_mode(False),
@@ -150,14 +149,14 @@ def _run(model: nn.Module, call: Call, way: _Way, backward: bool) -> CountedRun:
         without_global_hooks(),
         unfused_encoders(),
         torch.set_grad_enabled(way.gradients),
-        objects_kept([*attributes_of_modules(model), call.arguments, call.keywords]),
+        objects_kept([*attributes, call.arguments, call.keywords]),
         twinned(model, without_values if way.on_shapes else with_values),
         scopes.following(),
-        contextlib.nullcontext() if way.on_shapes else opaque_functions_told(counter),
+        contextlib.nullcontext() if way.on_shapes else _counting_opaque_functions(counter),
     ):
-        given = exchanged(tuple(call), without_values if way.on_shapes else _own_values)
+        inputs = exchanged(tuple(call), without_values if way.on_shapes else _own_values)
         with counter:
-            made = model(*given[0], **given[1])
+            made = model(*inputs[0], **inputs[1])
             scopes.close()
             if backward:
                 counter.in_backward = True
@@ -173,25 +172,20 @@ def _backward(made: Any, on_shapes: bool) -> None:
             "backward=True needs an output that a gradient can flow from, but none of the model's outputs "
             "requires one. Are all of its parameters frozen, or does forward run under no_grad?"
         )
+    grads: list[torch.Tensor] = []
     with torch._C._DisableTorchDispatch():
-        grads = [shape_twin(_like(output)) if on_shapes else torch.ones_like(output) for output in outputs]
-    with _gradients_kept(outputs):
-        torch.autograd.backward(outputs, grads)
-
-
-def _like(output: torch.Tensor) -> torch.Tensor:
-    form = form_of(output)
-    return torch.empty(form.shape, dtype=form.dtype, device="meta")
-
-
-@contextlib.contextmanager
-def _gradients_kept(outputs: Iterable[torch.Tensor]) -> Iterator[None]:
-    """Of tensors that no module owns: a parameter that forward finds among its globals."""
+        for output in outputs:
+            if on_shapes:
+                form = form_of(output)
+                grads.append(shape_twin(torch.empty(form.shape, dtype=form.dtype, device="meta")))
+            else:
+                grads.append(torch.ones_like(output))
+    # Kept: gradients of tensors that no module owns, such as a parameter that forward finds among its globals.
     nodes = nodes_from([output.grad_fn for output in outputs], set(), limit=sys.maxsize)
     leaves = [node.variable for node in nodes if getattr(node, "variable", None) is not None]
     kept = [(leaf, leaf.grad) for leaf in leaves]
     try:
-        yield
+        torch.autograd.backward(outputs, grads)
     finally:
         for leaf, grad in kept:
             leaf.grad = grad
@@ -208,23 +202,19 @@ def _own_values(tensor: torch.Tensor) -> torch.Tensor:
 def _note(error: Exception) -> str:
     first = (str(error).strip().splitlines() or [""])[0][:_LONGEST_REASON]
     reason = first if isinstance(error, NoValuesError) else f"{type(error).__name__}: {first}"
-    return f"counted on a real run, because shapes were not enough: {reason}{_line_of(error)}"
-
-
-def _line_of(error: Exception) -> str:
-    """The innermost line of the user's that led to it."""
     lines = [
         f" ({frame.f_code.co_filename}:{number})"
         for frame, number in traceback.walk_tb(error.__traceback__)
         if is_user_file(frame.f_code.co_filename)
     ]
-    return lines[-1] if lines else ""
+    innermost = lines[-1] if lines else ""  # line of the user's that led to it
+    return f"counted on a real run, because shapes were not enough: {reason}{innermost}"
 
 
 # Autograd Functions that compute outside of torch, where nothing can be seen: numpy, kernels of their own.
 @contextlib.contextmanager
-def opaque_functions_told(counter: OpCounter) -> Iterator[None]:
-    """One that runs without a single operation of torch is told as one that could not be counted.
+def _counting_opaque_functions(counter: OpCounter) -> Iterator[None]:
+    """One that runs without a single operation of torch counts as one that could not be counted.
 
     A function that was bound before (`swish = Swish.apply`) is not seen.
     """
@@ -233,9 +223,12 @@ def opaque_functions_told(counter: OpCounter) -> Iterator[None]:
     def apply(cls: type[torch.autograd.Function], *args: Any, **kwargs: Any) -> Any:
         before = counter.added
         made = plain.__get__(None, cls)(*args, **kwargs)
-        if counter.added == before and _is_new(made, (args, kwargs)):
-            size = sum(tensor.nbytes for tensor in tensors_in((args, kwargs, made)))
-            counter.add(f"{cls.__name__} (autograd.Function)", Cost(0, 0, size, False, None))
+        if counter.added == before:
+            memory = {tensor.untyped_storage().data_ptr() for tensor in tensors_in((args, kwargs))}
+            # One that hands on what it was given only changes the gradient.
+            if any(tensor.untyped_storage().data_ptr() not in memory for tensor in tensors_in(made)):
+                size = sum(tensor.nbytes for tensor in tensors_in((args, kwargs, made)))
+                counter.add(f"{cls.__name__} (autograd.Function)", Cost(0, 0, size, False, None))
         return made
 
     torch.autograd.Function.apply = classmethod(apply)  # type: ignore[method-assign, assignment]
@@ -243,12 +236,6 @@ def opaque_functions_told(counter: OpCounter) -> Iterator[None]:
         yield
     finally:
         torch.autograd.Function.apply = plain  # type: ignore[method-assign]
-
-
-def _is_new(made: Any, given: Any) -> bool:
-    """Not for one that hands on what it was given, and only changes the gradient."""
-    memory = {tensor.untyped_storage().data_ptr() for tensor in tensors_in(given)}
-    return any(tensor.untyped_storage().data_ptr() not in memory for tensor in tensors_in(made))
 
 
 # Plain objects that a forward writes into: a cache of keys and values, a recorder. Put back after a run.
@@ -268,12 +255,6 @@ def objects_kept(roots: Iterable[Any]) -> Iterator[None]:
                 continue
             held.clear()
             (held.extend if isinstance(held, list) else held.update)(before)
-
-
-def attributes_of_modules(model: nn.Module) -> Iterator[Any]:
-    """Those that the user's classes add to what every module has."""
-    for module in model.modules():
-        yield from (value for name, value in vars(module).items() if name not in MODULE_ATTRIBUTES)
 
 
 def _holders(roots: Iterable[Any]) -> Iterator[Any]:

@@ -36,11 +36,6 @@ _inside = False
 _writing = -1
 
 
-def result_fd() -> int:
-    """Where such a fork writes its result, which nothing in it may close."""
-    return _writing
-
-
 def in_fork() -> bool:
     """Whether this process is such a fork: what runs the user's code again must not do so without end."""
     return _inside
@@ -70,7 +65,9 @@ class ForkedTask:
         self._looked = 0.0
         self.ended: str | None = None  # None while it runs, then: done | timeout | died
         self._reading, writing = os.pipe()
-        self.pid = _fork()
+        # Python 3.12 warns of forks beside threads; the child uses one thread, and has a timeout.
+        with unwarned(DeprecationWarning):
+            self.pid = os.fork()
         if self.pid == 0:
             _be_the_child(task, writing, timeout_s, urgent, kernels)
         os.close(writing)
@@ -83,7 +80,12 @@ class ForkedTask:
         if self.ended is None and started - self._looked > _PAUSE_S:
             self._looked = started
             self._read()
-            self._reap()
+            try:
+                pid, status = os.waitpid(self.pid, os.WNOHANG)
+            except ChildProcessError:  # the script itself waits for its children, and met ours
+                pid, status = self.pid, 0
+            if pid:
+                self._finish(status)
             self.cost_s += time.perf_counter() - started
         return None if self.ended is None else self._text
 
@@ -105,14 +107,6 @@ class ForkedTask:
         except BlockingIOError:
             return
 
-    def _reap(self) -> None:
-        try:
-            pid, status = os.waitpid(self.pid, os.WNOHANG)
-        except ChildProcessError:  # the script itself waits for its children, and met ours
-            pid, status = self.pid, 0
-        if pid:
-            self._finish(status)
-
     def _finish(self, status: int) -> None:
         self._read()
         os.close(self._reading)
@@ -120,44 +114,27 @@ class ForkedTask:
         self.ended = "timeout" if timed_out else "done" if self._text else "died"
 
 
-def _fork() -> int:
-    # Python 3.12 warns of forks beside threads; the child uses one thread, and has a timeout.
-    with unwarned(DeprecationWarning):
-        return os.fork()
-
-
 def _be_the_child(task: Callable[[], str], writing: int, timeout_s: float, urgent: bool, kernels: bool) -> None:
     global _inside, _writing
     status, _inside, _writing = 1, True, writing
     try:
-        _set_alarm(timeout_s)
+        for number in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_SETMASK, ())
+        signal.setitimer(signal.ITIMER_REAL, timeout_s)
         _touch_nothing_outside()
         leave_process_groups()
         if not urgent:
             os.nice(10)
-        _use_one_thread(kernels)
+        # Threads of the parent's pools do not exist here: waiting for them hangs. On ARM oneDNN hands convolutions and
+        # linear layers to the Arm Compute Library, which does not keep to this number; torch's own kernels do.
+        torch.set_num_threads(1)
+        if kernels and has_other_kernels():
+            torch._C._set_mkldnn_enabled(False)
         os.write(writing, task().encode())
         status = 0
     finally:
         os._exit(status)  # no atexit, no flush: the buffers hold the user's text, which the parent prints
-
-
-def _use_one_thread(kernels: bool) -> None:
-    """Threads of the parent's pools do not exist here: waiting for them hangs.
-
-    On ARM oneDNN hands convolutions and linear layers to the Arm Compute Library, which does not keep to
-    the number of threads that torch is told; torch's own kernels do.
-    """
-    torch.set_num_threads(1)
-    if kernels and has_other_kernels():
-        torch._C._set_mkldnn_enabled(False)
-
-
-def _set_alarm(timeout_s: float) -> None:
-    for number in (signal.SIGALRM, signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGCHLD):
-        signal.signal(number, signal.SIG_DFL)
-    signal.pthread_sigmask(signal.SIG_SETMASK, ())
-    signal.setitimer(signal.ITIMER_REAL, timeout_s)
 
 
 def _touch_nothing_outside() -> None:
@@ -190,34 +167,26 @@ _ALLOWED = ("os.listdir", "os.scandir", "os.walk", "os.fwalk", "os.getxattr")
 def seal() -> None:
     """For good, in a fork. Open files lead nowhere from now on, for a position in a file and a connection are
     shared with the training; and what would change something outside is refused."""
-    _allow_no_more_than(_TIME_LIMIT_S, _MORE_MEMORY_BYTES)
-    stop_sharing()
-    kept, nowhere = result_fd(), os.open(os.devnull, os.O_RDWR)
-    for number in map(int, os.listdir("/proc/self/fd")):
-        if number not in (kept, nowhere) and _is_open(number):
-            os.dup2(nowhere, number)
-    sys.addaudithook(_refuse)
-    refuse_what_reaches_outside()
-
-
-def _allow_no_more_than(seconds: int, more_bytes: int) -> None:
-    """Also where time limits by signals are blocked, and where the lines ahead ask for much memory."""
     import resource  # not on Windows, where this file must still load
 
+    # Also where time limits by signals are blocked, and where the lines ahead ask for much memory.
     with open("/proc/self/statm") as sizes:
         used = int(sizes.read().split()[0]) * resource.getpagesize()
-    for limit, most in ((resource.RLIMIT_CPU, seconds), (resource.RLIMIT_AS, used + more_bytes)):
+    for limit, most in ((resource.RLIMIT_CPU, _TIME_LIMIT_S), (resource.RLIMIT_AS, used + _MORE_MEMORY_BYTES)):
         highest = resource.getrlimit(limit)[1]
         most = most if highest == resource.RLIM_INFINITY else min(most, highest)
         resource.setrlimit(limit, (most, highest))
-
-
-def _is_open(number: int) -> bool:
-    try:
-        os.fstat(number)
-    except OSError:  # the folder that was listed just now
-        return False
-    return True
+    stop_sharing()
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for number in map(int, os.listdir("/proc/self/fd")):
+        try:
+            os.fstat(number)
+        except OSError:  # the folder that was listed just now
+            continue
+        if number not in (_writing, nowhere):  # the result is still to be written
+            os.dup2(nowhere, number)
+    sys.addaudithook(_refuse)
+    refuse_what_reaches_outside()
 
 
 def _refuse(event: str, arguments: tuple[Any, ...]) -> None:
@@ -242,7 +211,14 @@ def stop_sharing() -> None:
     libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
     libc.mprotect.argtypes = [ctypes.c_void_p, ctypes.c_size_t, ctypes.c_int]
     both, private = mmap.PROT_READ | mmap.PROT_WRITE, mmap.MAP_PRIVATE | _FIXED | _ANONYMOUS
-    for start, size in [*_shared_and_writable()]:
+    shared = []
+    with open("/proc/self/maps") as maps:
+        for line in maps:
+            addresses, allowed, *_ = line.split(maxsplit=2)
+            if allowed.startswith("rw") and allowed.endswith("s"):
+                first, last = (int(each, 16) for each in addresses.split("-"))
+                shared.append((first, last - first))
+    for start, size in shared:
         if size > _LARGEST_COPY_BYTES:
             libc.mprotect(start, size, mmap.PROT_READ)
             continue
@@ -250,15 +226,6 @@ def stop_sharing() -> None:
         if libc.mmap(start, size, both, private, -1, 0) != start:
             raise OSError(ctypes.get_errno(), "shared memory could not be exchanged for a copy")
         ctypes.memmove(start, content, size)
-
-
-def _shared_and_writable() -> Iterator[tuple[int, int]]:
-    with open("/proc/self/maps") as maps:
-        for line in maps:
-            addresses, allowed, *_ = line.split(maxsplit=2)
-            if allowed.startswith("rw") and allowed.endswith("s"):
-                start, end = (int(each, 16) for each in addresses.split("-"))
-                yield start, end - start
 
 
 # System calls that a process gives up for good. Audit hooks hear of what Python does, but not of what a library in C
@@ -384,7 +351,8 @@ def _alone(wrapper: Any, *arguments: Any, **keywords: Any) -> Any:
 # Whether there is an accelerator, without a question to its driver, whose files would stay open.
 def may_have_an_accelerator() -> bool:
     if torch.version.cuda:
-        return _may_see_cuda() and any(glob.glob(pattern) for pattern in ("/dev/nvidia[0-9]*", "/dev/dxg"))
+        sees_cuda = os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1")
+        return sees_cuda and any(glob.glob(pattern) for pattern in ("/dev/nvidia[0-9]*", "/dev/dxg"))
     if torch.version.hip:
         return os.path.exists("/dev/kfd")
     return torch.accelerator.is_available()
@@ -394,10 +362,6 @@ def gpu_or_cpu() -> str:
     """The type of device that scripts choose by torch.cuda.is_available()."""
     built = torch.version.cuda or torch.version.hip
     return "cuda" if built and may_have_an_accelerator() else "cpu"
-
-
-def _may_see_cuda() -> bool:
-    return os.environ.get("CUDA_VISIBLE_DEVICES", "0") not in ("", "-1")
 
 
 # Silence for what is run for our own sake, which the script's own warnings do not notice.
@@ -411,7 +375,10 @@ _BEGUN, _ENDED = 2, 1  # versions that catch_warnings and one filter in it take;
 @contextlib.contextmanager
 def unwarned(category: type[Warning] = Warning) -> Iterator[None]:
     """No warning of this category is shown in it, and afterwards none is that had been shown before."""
-    known, version = _registries(), -1
+    modules = [module for module in tuple(sys.modules.values()) if isinstance(module, ModuleType)]
+    registries = [module.__dict__.get(_REGISTRY) for module in modules]
+    known = [(registry, dict(registry)) for registry in registries if isinstance(registry, dict)]  # with what it holds
+    version = -1
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", category)
@@ -425,13 +392,6 @@ def unwarned(category: type[Warning] = Warning) -> Iterator[None]:
             if shown.get("version") == before:
                 registry.clear()
                 registry.update(shown, version=version)
-
-
-def _registries() -> list[tuple[dict[Any, Any], dict[Any, Any]]]:
-    """Each with what it holds now."""
-    modules = [module for module in tuple(sys.modules.values()) if isinstance(module, ModuleType)]
-    held = [module.__dict__.get(_REGISTRY) for module in modules]
-    return [(registry, dict(registry)) for registry in held if isinstance(registry, dict)]
 
 
 def _filters_version(ignored: type[Warning]) -> int:

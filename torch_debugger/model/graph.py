@@ -48,10 +48,19 @@ def model_graph(model: nn.Module, inputs: Any = None) -> ModelGraph:
 
 def _graph(model: nn.Module, inputs: Any) -> ModelGraph:
     root = class_of(model)
-    if (hindrance := _hindrance(model)) is not None:
-        return tree_graph(model, root, hindrance)
+    # Why the model must not even be tried.
+    lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
+    if lazy:
+        return tree_graph(model, root, f"`{lazy[0]}` has no shape yet: run the model once before drawing it.")
+    if any(is_sharded(module) for module in model.modules()):
+        return tree_graph(model, root, "the model is spread over several processes, and only this one is asked.")
+    # Whether to run in the modes that the modules have, and with gradients: some take those of their input.
+    tried = [(False, False), (False, True)]
+    alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
+    if alone and any(module.training for module in model.modules()):  # else SyncBatchNorm would wait for ever
+        tried.append((True, True))
     reasons: list[str] = []
-    for (training, gradients), call in itertools.product(_circumstances(model), calls_for(model, inputs)):
+    for (training, gradients), call in itertools.product(tried, calls_for(model, inputs)):
         try:
             with torch.set_grad_enabled(gradients):
                 return _recorded(model, root, call, training)
@@ -62,25 +71,6 @@ def _graph(model: nn.Module, inputs: Any) -> ModelGraph:
     return tree_graph(model, root, reasons[0])
 
 
-def _circumstances(model: nn.Module) -> list[tuple[bool, bool]]:
-    """Whether to run in the modes that the modules have, and with gradients: some take those of their input."""
-    tried = [(False, False), (False, True)]
-    alone = not (torch.distributed.is_available() and torch.distributed.is_initialized())
-    if alone and any(module.training for module in model.modules()):  # else SyncBatchNorm would wait for ever
-        tried.append((True, True))
-    return tried
-
-
-def _hindrance(model: nn.Module) -> str | None:
-    """Why the model must not even be tried."""
-    lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
-    if lazy:
-        return f"`{lazy[0]}` has no shape yet: run the model once before drawing it."
-    if any(is_sharded(module) for module in model.modules()):
-        return "the model is spread over several processes, and only this one is asked."
-    return None
-
-
 def _recorded(model: nn.Module, root: str, call: Call, training: bool) -> ModelGraph:
     modes = contextlib.nullcontext() if training else evaluating(model)
     with leaving_no_trace(model), modes, uncompiled(), own_autocast_cache():
@@ -88,11 +78,16 @@ def _recorded(model: nn.Module, root: str, call: Call, training: bool) -> ModelG
         scopes = Scopes(model, root, recorder)
         scopes.own_tensors()
         call = own_call(model, call)
-        given = {name: opened(value) for name, value in argument_names(model, call).items()}
-        for name, tensor in _leaves(given):
+        inputs = {name: opened(value) for name, value in argument_names(model, call).items()}
+        for name, tensor in _leaves(inputs):
             recorder.source(scoped(INPUT, name), INPUT, tensor)
-        with without_global_hooks(), scopes.listening(), operations_told(recorder, scopes.current):
-            output = model(*call.arguments, **call.keywords)
+        undoing = Undoing()
+        functions = _Functions(recorder, scopes.current, undoing)
+        try:
+            with without_global_hooks(), scopes.listening(), _Operations(functions, undoing), functions:
+                output = model(*call.arguments, **call.keywords)
+        finally:
+            undoing.undo()
         for name, tensor in _leaves(opened(output)):
             recorder.operation(OUTPUT, "", [tensor], (), kind=OUTPUT, name=scoped(OUTPUT, name))
         note = "" if recorder.complete else f"the graph ends after {MOST_NODES:,} operations: the model does more."
@@ -111,7 +106,7 @@ def _why(what: str, error: Exception) -> str:
     return f"{what}: {type(error).__name__}: {first_line(error)[:_LONGEST_REASON]}"
 
 
-# Every operation of a running model, told to a recorder in the user's own words: relu, cat, getitem.
+# Every operation of a running model, for a recorder, in the user's own words: relu, cat, getitem.
 
 # Where numbers leave the graph for Python: an `if`, a print, a loop that runs so many times.
 _LEAVING = frozenset({"item", "tolist", "numpy", "bool", "int", "float", "index", "complex"})
@@ -120,19 +115,8 @@ _BETWEEN_PROCESSES = ("c10d", "_c10d_functional")
 _SET_DATA = vars(torch._C.TensorBase)["data"].__set__
 
 
-@contextlib.contextmanager
-def operations_told(recorder: Recorder, scope: Callable[[], str]) -> Iterator[None]:
-    undoing = Undoing()
-    told = _Told(recorder, scope, undoing)
-    try:
-        with _Below(told, undoing), told:
-            yield
-    finally:
-        undoing.undo()
-
-
-class _Told(TorchFunctionMode):
-    """Functions as they are called. What they call in turn is not told."""
+class _Functions(TorchFunctionMode):
+    """Functions as they are called. What they call in turn is not recorded."""
 
     def __init__(self, recorder: Recorder, scope: Callable[[], str], undoing: Undoing) -> None:
         super().__init__()
@@ -143,15 +127,14 @@ class _Told(TorchFunctionMode):
     def __torch_function__(
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
-        if func == _SET_DATA:
-            return self._replace(*args)
-        return self.call(func, args, kwargs or {})
-
-    def _replace(self, tensor: torch.Tensor, data: torch.Tensor) -> None:
+        if func != _SET_DATA:
+            return self.call(func, args, kwargs or {})
+        tensor, data = args
         with self._recorder.deaf():
             self._undoing.before_replacing(tensor)
             tensor.data = data
             self._recorder.replace(tensor, data, self._scope())
+        return None
 
     def call(self, func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         with self._recorder.deaf() as already:
@@ -162,32 +145,24 @@ class _Told(TorchFunctionMode):
             result = func(*args, **kwargs)
             written = [tensor for tensor, version in zip(given, versions, strict=True) if _version(tensor) != version]
             if not written and any(result is tensor for tensor in given):
-                if type(result) is not torch.Tensor or _is_method(func):
+                is_method = getattr(torch.Tensor, getattr(func, "__name__", ""), None) is func
+                if type(result) is not torch.Tensor or is_method:
                     return result  # x.float() of floats: nothing happened
                 result = result.view_as(result)  # dropout in evaluation: what it gave and was given stay apart
-            self._tell(_name(func), given, list(tensors_in(result)), written, _detail(args, kwargs))
+            name, made = _name(func), list(tensors_in(result))
+            if made or written or name in _LEAVING:
+                self._recorder.operation(name, self._scope(), given, made, written, detail=_detail(args, kwargs))
             return result
 
-    def _tell(
-        self,
-        name: str,
-        given: list[torch.Tensor],
-        made: list[torch.Tensor],
-        written: list[torch.Tensor],
-        detail: str,
-    ) -> None:
-        if made or written or name in _LEAVING:
-            self._recorder.operation(name, self._scope(), given, made, written, detail=detail)
 
+class _Operations(TorchDispatchMode):  # type: ignore[no-untyped-call]
+    """Those that no function call showed: of scripted functions and of extensions."""
 
-class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
-    """Tells of what no function call showed: operations of scripted functions and of extensions."""
+    supports_higher_order_operators = True  # torch.cond, flex_attention: recorded as one operation each
 
-    supports_higher_order_operators = True  # torch.cond, flex_attention: told as one operation each
-
-    def __init__(self, told: _Told, undoing: Undoing) -> None:
+    def __init__(self, functions: _Functions, undoing: Undoing) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._told = told
+        self._functions = functions
         self._undoing = undoing
 
     @classmethod
@@ -201,7 +176,7 @@ class _Below(TorchDispatchMode):  # type: ignore[no-untyped-call]
         if getattr(func, "namespace", "") in _BETWEEN_PROCESSES:
             raise DebuggerError("forward waits for other processes, and only this one is asked.")
         self._undoing.before_write(func, args, kwargs)
-        result = self._told.call(func, args, kwargs)
+        result = self._functions.call(func, args, kwargs)
         self._undoing.after((args, kwargs), result)
         return result
 
@@ -214,10 +189,6 @@ def _name(func: Any) -> str:
     if isinstance(func, torch._ops.OpOverload):
         return str(func.overloadpacket.__name__)
     return str(name).strip("_") if name.startswith("__") else str(name)
-
-
-def _is_method(func: Any) -> bool:
-    return getattr(torch.Tensor, getattr(func, "__name__", ""), None) is func
 
 
 def _version(tensor: torch.Tensor) -> int:
@@ -261,7 +232,7 @@ def tree_graph(model: nn.Module, root: str, note: str) -> ModelGraph:
 
 # What a forward writes into memory that was there before it, put back: a clamped weight, a global cache.
 class Undoing:
-    """Told of every operation below the level of functions, where each says what it writes into."""
+    """Hears of every operation below the level of functions, where each says what it writes into."""
 
     def __init__(self) -> None:
         self._born: set[int] = set()  # memory that the forward made itself
@@ -276,7 +247,9 @@ class Undoing:
             if argument.alias_info is not None and argument.alias_info.is_write:
                 value = args[place] if place < len(args) else kwargs.get(argument.name)
                 for tensor in tensors_in(value):
-                    self._keep(tensor)
+                    memory = memory_of(tensor)
+                    if memory is not None and memory._cdata not in self._born and memory._cdata not in self._kept:
+                        self._kept[memory._cdata] = (memory, memory.clone())  # type: ignore[no-untyped-call]
 
     def before_replacing(self, tensor: torch.Tensor) -> None:
         """weight.data = ..."""
@@ -292,8 +265,3 @@ class Undoing:
             tensor.data = data
         for memory, copy in self._kept.values():
             memory.copy_(copy)
-
-    def _keep(self, tensor: torch.Tensor) -> None:
-        memory = memory_of(tensor)
-        if memory is not None and memory._cdata not in self._born and memory._cdata not in self._kept:
-            self._kept[memory._cdata] = (memory, memory.clone())  # type: ignore[no-untyped-call]

@@ -42,11 +42,6 @@ class _Draft:
     detail: str
     outputs: list[TensorForm] = field(default_factory=list)
 
-    def output_like(self, form: TensorForm) -> int:
-        if form not in self.outputs:
-            self.outputs.append(form)
-        return self.outputs.index(form)
-
 
 class Recorder:
     """Holds no tensor: what the model lets go of is freed as ever."""
@@ -125,7 +120,10 @@ class Recorder:
         memories = {memory_id(tensor) for tensor in written}
         for tensor in list(self._origins) if written else ():
             if memory_id(tensor) in memories and self._origins[tensor][0] != place:
-                self._origins[tensor] = (place, draft.output_like(form_of(tensor)))
+                form = form_of(tensor)
+                if form not in draft.outputs:
+                    draft.outputs.append(form)
+                self._origins[tensor] = (place, draft.outputs.index(form))
 
     def _origin(self, tensor: torch.Tensor, scope: str) -> tuple[int, int]:
         if tensor in self._origins:
@@ -165,7 +163,9 @@ class Scopes:
         self._recorder = recorder
         self._root = root
         self._paths = {
-            module: _as_written(path) for path, module in model.named_modules() if type(module).__name__ != _COMPILED[0]
+            module: ".".join(part for part in path.split(".") if part != _COMPILED[1])
+            for path, module in model.named_modules()
+            if type(module).__name__ != _COMPILED[0]
         }
         self._calls: dict[nn.Module, int] = {}
         self._open: list[_Opened] = []
@@ -184,17 +184,13 @@ class Scopes:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        handles: list[Any] = []
-        try:
+        with contextlib.ExitStack() as hooks:
             for module in self._paths:
                 if isinstance(module, torch.jit.ScriptModule):
                     continue  # takes no hooks: its operations count as those of the module that calls it
-                handles.append(module.register_forward_pre_hook(self._enter, prepend=True))
-                handles.append(module.register_forward_hook(self._leave, with_kwargs=True))
+                hooks.enter_context(module.register_forward_pre_hook(self._enter, prepend=True))
+                hooks.enter_context(module.register_forward_hook(self._leave, with_kwargs=True))
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
     def all_modules(self) -> Iterator[tuple[nn.Module, GraphScope]]:
         """Each as if it had been called once, by the module that holds it."""
@@ -243,18 +239,11 @@ class Scopes:
                 return None
             given = list(tensors_in((arguments, keywords)))
             if silent:
-                output = exchanged(output, _apart)  # what Identity gave and was given are told apart
+                # What Identity gave and was given stay apart.
+                output = exchanged(output, lambda each: each.view_as(each) if type(each) is torch.Tensor else each)
                 made = list(tensors_in(output))
             self._recorder.operation(opened.scope.module, opened.scope.name, given, unseen or made, kind=MODULE)
             return output
-
-
-def _apart(tensor: torch.Tensor) -> torch.Tensor:
-    return tensor.view_as(tensor) if type(tensor) is torch.Tensor else tensor
-
-
-def _as_written(path: str) -> str:
-    return ".".join(part for part in path.split(".") if part != _COMPILED[1])
 
 
 def scoped(above: str, path: str) -> str:

@@ -1,4 +1,4 @@
-"""Ears on chosen modules, taken off whatever happens."""
+"""Hooks on chosen modules, taken off whatever happens."""
 
 from __future__ import annotations
 
@@ -24,20 +24,15 @@ Listener = Callable[[str, nn.Module, Any, Any], Any]
 def listening(layers: dict[str, nn.Module], listener: Listener) -> Iterator[Counter[str]]:
     """Calls the listener after each call of a layer; how often each one ran is counted."""
     ran: Counter[str] = Counter()
-    handles = []
-    try:
+    with contextlib.ExitStack() as hooks:
         for path, module in layers.items():
-            handles.append(module.register_forward_hook(_hook(path, ran, listener), with_kwargs=True))
+            hooks.enter_context(module.register_forward_hook(_hook(path, ran, listener), with_kwargs=True))
         yield ran
-    finally:
-        for handle in handles:
-            handle.remove()
 
 
 def not_called(layers: dict[str, nn.Module], ran: Counter[str]) -> list[str]:
     """Without lists of modules, which nobody calls."""
-    callable_ones = [path for path, module in layers.items() if has_forward(module)]
-    return [path for path in callable_ones if path not in ran]
+    return [path for path, module in layers.items() if has_forward(module) and path not in ran]
 
 
 def _hook(path: str, ran: Counter[str], listener: Listener) -> Callable[..., Any]:

@@ -108,18 +108,34 @@ def calls_to_try(
     model: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any], input_size: Any = None
 ) -> list[Call]:
     """The likeliest first; where sizes are given, also with whole numbers in place of floats: tokens."""
-    _check_kinds(inputs)
+    if len(inputs) == 1 and isinstance(inputs[0], (int, float, str)) and not isinstance(inputs[0], bool):
+        raise UsageError(f"expected a tensor or a size such as (1, 3, 224, 224) as input, but got {inputs[0]!r}.")
     if input_size is not None:
-        inputs, keywords = _with_sizes(inputs, keywords, read_sizes(input_size))
-    _check_that_there_are_any(model, inputs, keywords)
+        sizes = read_sizes(input_size)
+        if inputs:
+            raise UsageError("flops takes inputs or input_size, not both.")
+        inputs, keywords = ((), keywords | sizes) if isinstance(sizes, dict) else (tuple(sizes), keywords)
+    if not inputs and not keywords and not takes(model, Call((), {})):
+        raise UsageError(
+            "flops needs what forward takes: flops(model, images), or its size: flops(model, (1, 3, 224, 224))."
+        )
     calls: list[Call] = []
     for dtype in (_dtype(model), torch.int64):
         given = tuple(_tensor(item, dtype, model) if is_size(item) else item for item in inputs)
         named = {key: _tensor(item, dtype, model) if is_size(item) else item for key, item in keywords.items()}
-        calls += _calls(model, given, named)
+        if len(given) == 1 and not named and not isinstance(given[0], torch.Tensor):
+            # A single dictionary, tuple or list holds the arguments themselves, or is one: a list of images.
+            calls += calls_for(model, given[0])
+        else:
+            calls.append(Call(given, named))
         if not any(is_size(item) for item in (*inputs, *keywords.values())):
             break
-    _check_devices(model, calls[0])
+    own = next((value.device for value in model.parameters()), None)
+    for tensor in tensors_in(tuple(calls[0])):
+        if own is not None and own != tensor.device and "meta" not in (own.type, tensor.device.type):
+            raise UsageError(
+                f"the model's parameters are on {own}, but an input is on {tensor.device}: move one of them."
+            )
     return calls
 
 
@@ -127,21 +143,6 @@ def is_size(value: Any) -> bool:
     """(1, 3, 224, 224)"""
     plain = type(value) in (tuple, list, torch.Size) and len(value) > 0
     return plain and all(type(length) is int for length in value)
-
-
-def _with_sizes(
-    inputs: tuple[Any, ...], keywords: dict[str, Any], sizes: Sizes
-) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    if inputs:
-        raise UsageError("flops takes inputs or input_size, not both.")
-    return ((), keywords | sizes) if isinstance(sizes, dict) else (tuple(sizes), keywords)
-
-
-def _calls(model: nn.Module, given: tuple[Any, ...], named: dict[str, Any]) -> list[Call]:
-    """A single dictionary, tuple or list holds the arguments themselves, or is one: a list of images."""
-    if len(given) == 1 and not named and not isinstance(given[0], torch.Tensor):
-        return calls_for(model, given[0])
-    return [Call(given, named)]
 
 
 def _tensor(size: Any, dtype: torch.dtype, model: nn.Module) -> torch.Tensor:
@@ -154,28 +155,6 @@ def _tensor(size: Any, dtype: torch.dtype, model: nn.Module) -> torch.Tensor:
 def _dtype(model: nn.Module) -> torch.dtype:
     floats = (value.dtype for value in model.parameters() if value.is_floating_point())
     return next(floats, torch.get_default_dtype())
-
-
-def _check_kinds(inputs: tuple[Any, ...]) -> None:
-    for item in inputs:
-        if isinstance(item, (int, float, str)) and not isinstance(item, bool) and len(inputs) == 1:
-            raise UsageError(f"expected a tensor or a size such as (1, 3, 224, 224) as input, but got {item!r}.")
-
-
-def _check_that_there_are_any(model: nn.Module, inputs: tuple[Any, ...], keywords: dict[str, Any]) -> None:
-    if not inputs and not keywords and not takes(model, Call((), {})):
-        raise UsageError(
-            "flops needs what forward takes: flops(model, images), or its size: flops(model, (1, 3, 224, 224))."
-        )
-
-
-def _check_devices(model: nn.Module, call: Call) -> None:
-    own = next((value.device for value in model.parameters()), None)
-    for tensor in tensors_in(tuple(call)):
-        if own is not None and own != tensor.device and "meta" not in (own.type, tensor.device.type):
-            raise UsageError(
-                f"the model's parameters are on {own}, but an input is on {tensor.device}: move one of them."
-            )
 
 
 # What a model may be called with, given sizes or the inputs themselves: the likeliest first.
@@ -193,11 +172,6 @@ class Blank:
     size: Size
     dtype: torch.dtype
 
-    def without_memory(self) -> torch.Tensor:
-        """Whole numbers have values here too, since forward may ask for them: is any token masked?"""
-        valueless = self.dtype.is_floating_point or self.dtype.is_complex or math.prod(self.size) > _MOST_VALUES
-        return torch.empty(self.size, dtype=self.dtype, device="meta") if valueless else self.made(_CPU)
-
     def made(self, device: torch.device) -> torch.Tensor:
         if self.dtype.is_floating_point or self.dtype.is_complex:
             return torch.rand(self.size, dtype=self.dtype, device=device)
@@ -213,8 +187,13 @@ class Attempt(NamedTuple):
         """On this device; tensors that were given are copied."""
 
         def own(value: Any) -> torch.Tensor:
+            if on_shapes and isinstance(value, Blank):
+                # Whole numbers have values here too, since forward may ask for them: is any token masked?
+                is_float = value.dtype.is_floating_point or value.dtype.is_complex
+                valueless = is_float or math.prod(value.size) > _MOST_VALUES
+                value = torch.empty(value.size, dtype=value.dtype, device="meta") if valueless else value.made(_CPU)
             if on_shapes:
-                return without_values(value.without_memory() if isinstance(value, Blank) else value)
+                return without_values(value)
             if isinstance(value, Blank):
                 return value.made(device or _CPU)
             own_copy: torch.Tensor = value.detach().clone()
@@ -291,9 +270,7 @@ def _kinds(model: nn.Module, count: int, dtypes: Sequence[torch.dtype] | None) -
         if len(dtypes) not in (1, count):
             raise UsageError(f"dtypes has {len(dtypes)} entries for {count} inputs: it takes one for each.")
         return [tuple(dtypes) if len(dtypes) == count else (dtypes[0],) * count]
-    own = (value.dtype for value in model.parameters() if value.dtype.is_floating_point)
-    floats = next(own, torch.get_default_dtype())
-    return list(itertools.islice(itertools.product((floats, torch.long), repeat=count), _MOST_KINDS))
+    return list(itertools.islice(itertools.product((_dtype(model), torch.long), repeat=count), _MOST_KINDS))
 
 
 def _call(sizes: Sizes, kinds: tuple[torch.dtype, ...], keywords: dict[str, Any]) -> Call:

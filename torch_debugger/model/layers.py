@@ -52,14 +52,17 @@ def chosen_layers(model: nn.Module, layers: Layers) -> ChosenLayers:
     chosen: dict[str, nn.Module] = {}
     absent: list[type[nn.Module]] = []
     for wanted in [layers] if isinstance(layers, (str, type, nn.Module)) else layers:
-        fitting = _found(model, wanted) or _found(model, _without_wrapper(wanted))
+        # `module.layer4` and `_orig_mod.layer4`, as a wrapped model's own named_modules() has it
+        unwrapped = clean_path(wanted).removeprefix("module.") if isinstance(wanted, str) else wanted
+        fitting = _found(model, wanted) or _found(model, unwrapped)
         if not fitting and not isinstance(wanted, type):
             raise UsageError(_nothing_fits(wanted, [clean_path(path) for path, _ in model.named_modules()]))
         absent += [wanted] if isinstance(wanted, type) and not fitting else []
         taken = {id(module) for module in chosen.values()}
         chosen |= {path: module for path, module in fitting.items() if id(module) not in taken}
     if absent and not chosen:
-        raise UsageError(f"no layer of class {_class_names(absent, ' or ')} in this model. {_kinds_there(model)}")
+        names = " or ".join(f"`{kind.__name__}`" for kind in absent)
+        raise UsageError(f"no layer of class {names} in this model. {_kinds_there(model)}")
     return ChosenLayers(chosen, tuple(kind.__name__ for kind in absent))
 
 
@@ -88,11 +91,6 @@ def clean_path(path: str) -> str:
     return ".".join(part for part in path.split(".") if part != _COMPILED)
 
 
-def _without_wrapper(wanted: Wanted) -> Wanted:
-    """`module.layer4` and `_orig_mod.layer4`, as a wrapped model's own named_modules() has it"""
-    return clean_path(wanted).removeprefix("module.") if isinstance(wanted, str) else wanted
-
-
 def _found(model: nn.Module, wanted: Wanted) -> dict[str, nn.Module]:
     return _fitting(model.named_modules(), wanted) or _fitting(every_path(model), wanted)
 
@@ -105,10 +103,6 @@ def _fitting(named: Iterable[tuple[str, nn.Module]], wanted: Wanted) -> dict[str
     if isinstance(wanted, type):
         return {path: module for path, module in found.items() if isinstance(module, wanted)}
     return {path: module for path, module in found.items() if fnmatchcase(path, wanted)}
-
-
-def _class_names(classes: list[type[nn.Module]], link: str) -> str:
-    return link.join(f"`{kind.__name__}`" for kind in classes)
 
 
 def _kinds_there(model: nn.Module) -> str:
@@ -193,17 +187,13 @@ class Draw:
 
 def initial_draws(module: nn.Module, weight: nn.Parameter) -> tuple[Draw, ...]:
     """What a weight of this shape may have been drawn from, the layer's own default first."""
-    return tuple(_draws(isinstance(module, nn.Embedding), tuple(weight.shape)))
-
-
-def _draws(is_table: bool, shape: tuple[int, ...]) -> Iterator[Draw]:
-    if is_table:
-        yield _normal(1.0)
+    shape = tuple(weight.shape)
     inside = math.prod(shape[2:])
     fan_in, fan_out = shape[1] * inside, shape[0] * inside
-    yield from (_uniform(math.sqrt(of / fan)) for of, fan in ((1, fan_in), (6, fan_in + fan_out), (6, fan_in)))
-    yield from (_normal(math.sqrt(2 / fan)) for fan in (fan_in, fan_out, fan_in + fan_out))
-    yield from (_normal(spread) for spread in (0.02, 0.01))
+    bounds = [math.sqrt(of / fan) for of, fan in ((1, fan_in), (6, fan_in + fan_out), (6, fan_in))]
+    spreads = [*(math.sqrt(2 / fan) for fan in (fan_in, fan_out, fan_in + fan_out)), 0.02, 0.01]
+    table = [_normal(1.0)] if isinstance(module, nn.Embedding) else []
+    return (*table, *map(_uniform, bounds), *map(_normal, spreads))
 
 
 def _uniform(bound: float) -> Draw:

@@ -21,13 +21,11 @@ Edge = tuple[Any, int]  # a node, and which of its results
 Taker = tuple[Any, int]  # a node, and as which of its operands
 
 _MOST_NODES = 600
-_VIEWS = (
-    "Alias", "Clone", "Expand", "Reshape", "ReshapeAlias", "Squeeze", "ToCopy", "Unsqueeze", "UnsafeView",
-    "View",
-)  # fmt: skip
+_LONGEST_CHAIN = 8
+_SAME = ("Alias", "Clone", "Reshape", "ReshapeAlias", "Squeeze", "ToCopy", "Unsqueeze", "UnsafeView", "View")
 UNARY = frozenset({
-    *_VIEWS, "Abs", "Add", "Clamp", "ClampMax", "ClampMin", "Div", "Exp", "Expm1", "Log", "Log1P", "Mul", "Neg",
-    "Pow", "Reciprocal", "Rsqrt", "Rsub", "Sigmoid", "Softplus", "Sqrt", "Sub", "Tanh",
+    *_SAME, "Abs", "Add", "Clamp", "ClampMax", "ClampMin", "Div", "Exp", "Expand", "Expm1", "Log", "Log1P", "Mul",
+    "Neg", "Pow", "Reciprocal", "Rsqrt", "Rsub", "Sigmoid", "Softplus", "Sqrt", "Sub", "Tanh",
 })  # fmt: skip
 _ARITHMETIC = UNARY | {"Maximum", "Mean", "Minimum", "Relu", "Select", "Sum", "Where"}
 COMPARING = ("BinaryCrossEntropy", "BinaryCrossEntropyWithLogits", "MseLoss", "SmoothL1Loss")
@@ -62,7 +60,10 @@ class LossRegion:
 
     def gradients(self, wanted: set[Edge]) -> dict[Edge, torch.Tensor]:
         """Of the loss, through this part of it; a wanted result may lie behind another one."""
-        leading = self._leading_to(wanted)
+        leading: set[Any] = set()  # to what is wanted
+        for node in self.nodes:
+            if any(edge in wanted or edge[0] in leading for edge in node.next_functions):
+                leading.add(node)
         found: dict[Edge, torch.Tensor] = {}
         first = self._root._input_metadata[0]
         found[self._root, 0] = torch.ones(first.shape, dtype=first.dtype, device=first.device)
@@ -76,18 +77,11 @@ class LossRegion:
                     found[operand, number] = part if before is None else before + part
         return {edge: found[edge] for edge in wanted if edge in found}
 
-    def _leading_to(self, wanted: set[Edge]) -> set[Any]:
-        leading: set[Any] = set()
-        for node in self.nodes:
-            if any(edge in wanted or edge[0] in leading for edge in node.next_functions):
-                leading.add(node)
-        return leading
 
-
-def chain_behind(edge: Edge, most: int = 8) -> list[Edge]:
+def chain_behind(edge: Edge) -> list[Edge]:
     """From a result back through functions of one tensor to the layer, or the slice, that they begin with."""
     chain = [edge]
-    while len(chain) < most and op_name(chain[-1][0]) in UNARY:
+    while len(chain) < _LONGEST_CHAIN and op_name(chain[-1][0]) in UNARY:
         operands = [each for each in chain[-1][0].next_functions if each[0] is not None]
         if len(operands) != 1:
             break
@@ -130,7 +124,6 @@ def takers_in(nodes: Any) -> dict[Edge, list[Taker]]:
 Takers = dict[Edge, list[Taker]]
 
 _RESULTS = ("Exp", "Expm1", "Reciprocal", "Rsqrt", "Sigmoid", "Sqrt", "Tanh")
-_SAME = ("Alias", "Clone", "Reshape", "ReshapeAlias", "Squeeze", "ToCopy", "Unsqueeze", "UnsafeView", "View")
 _BY_INPUT = ("Abs", "Clamp", "ClampMax", "ClampMin", "Log", "Log1P", "Pow", "Softplus")
 _INVERSES: dict[str, Callable[[torch.Tensor], torch.Tensor]] = {
     "Exp": torch.log, "Expm1": torch.log1p, "Sqrt": torch.square, "Reciprocal": torch.reciprocal,

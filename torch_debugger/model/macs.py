@@ -39,21 +39,6 @@ def operands_at(first: int) -> Formula:
     return lambda args, made: product_macs(args[first], args[first + 1])
 
 
-def _linear(args: tuple[Any, ...], made: Any) -> int:
-    """[.., in] with a weight [out, in]"""
-    return int(args[0].numel() * args[1].shape[0])
-
-
-def _sampled(args: tuple[Any, ...], made: Any) -> int:
-    """Only the entries that the sparse first operand has are computed."""
-    return int(_stored(args[0]) * args[1].shape[-1])
-
-
-def _packed_weight(args: tuple[Any, ...], made: Any) -> int:
-    """The weight's own shape tells how it is packed: what came out tells how many columns there are."""
-    return int(args[0].numel() * made.shape[-1])
-
-
 def _grouped(args: tuple[Any, ...], made: Any) -> int:
     """Each row, or each column, belongs to one of the groups; where both operands have them, it is a batch."""
     left, right = args[:2]
@@ -69,11 +54,6 @@ def _trilinear(args: tuple[Any, ...], made: Any) -> int:
     return math.prod(max(lengths) for lengths in zip(*shapes, strict=True))
 
 
-def _distances(args: tuple[Any, ...], made: Any) -> int:
-    """torch.cdist of many points: |x - y|^2 = |x|^2 + |y|^2 - 2xy, of which the last is a product."""
-    return int(made.numel() * args[0].shape[-1])
-
-
 MATRIX_PRODUCTS: dict[str, Formula] = {
     **dict.fromkeys(
         (
@@ -86,14 +66,21 @@ MATRIX_PRODUCTS: dict[str, Formula] = {
         ("addmm", "addbmm", "baddbmm", "addmv", "_addmm_activation", "_sparse_addmm"),
         operands_at(1),
     ),
-    **dict.fromkeys(("linear", "mkldnn_linear", "_sparse_semi_structured_linear"), _linear),
     **dict.fromkeys(
-        ("_weight_int4pack_mm", "_weight_int8pack_mm", "_weight_int4pack_mm_for_cpu"), _packed_weight
+        ("linear", "mkldnn_linear", "_sparse_semi_structured_linear"),
+        lambda args, made: args[0].numel() * args[1].shape[0],  # [.., in] with a weight [out, in]
+    ),
+    **dict.fromkeys(
+        ("_weight_int4pack_mm", "_weight_int8pack_mm", "_weight_int4pack_mm_for_cpu"),
+        # the weight's own shape tells how it is packed: what came out tells how many columns there are
+        lambda args, made: args[0].numel() * made.shape[-1],
     ),
     **dict.fromkeys(("_grouped_mm", "_scaled_grouped_mm", "_scaled_grouped_mm_v2"), _grouped),
-    "sparse_sampled_addmm": _sampled,
+    # only the entries that the sparse first operand has are computed
+    "sparse_sampled_addmm": lambda args, made: _stored(args[0]) * args[1].shape[-1],
     "_trilinear": _trilinear,
-    "_euclidean_dist": _distances,
+    # torch.cdist of many points: |x - y|^2 = |x|^2 + |y|^2 - 2xy, of which the last is a product
+    "_euclidean_dist": lambda args, made: made.numel() * args[0].shape[-1],
 }  # fmt: skip
 
 
@@ -109,16 +96,11 @@ def convolution_macs(given: torch.Tensor, weight: torch.Tensor, made: torch.Tens
     return each.numel() * math.prod(weight.shape[1:])
 
 
-def _forward(args: tuple[Any, ...], made: Any) -> int:
-    return convolution_macs(args[0], args[1], made, bool(args[_TRANSPOSED]))
+def _convolution_formula(transposed: bool) -> Formula:
+    def macs(args: tuple[Any, ...], made: Any) -> int:
+        return convolution_macs(args[0], args[1], made if isinstance(made, torch.Tensor) else made[0], transposed)
 
-
-def _plain(args: tuple[Any, ...], made: Any) -> int:
-    return convolution_macs(args[0], args[1], _first(made), False)
-
-
-def _transposed(args: tuple[Any, ...], made: Any) -> int:
-    return convolution_macs(args[0], args[1], _first(made), True)
+    return macs
 
 
 def _backward(args: tuple[Any, ...], made: Any) -> int:
@@ -129,12 +111,11 @@ def _backward(args: tuple[Any, ...], made: Any) -> int:
     return once * (bool(asked[0]) + bool(asked[1]))
 
 
-def _first(made: Any) -> torch.Tensor:
-    return made if isinstance(made, torch.Tensor) else made[0]
-
-
 CONVOLUTIONS: dict[str, Formula] = {
-    **dict.fromkeys(("convolution", "_convolution", "convolution_overrideable"), _forward),
+    **dict.fromkeys(
+        ("convolution", "_convolution", "convolution_overrideable"),
+        lambda args, made: convolution_macs(args[0], args[1], made, bool(args[_TRANSPOSED])),
+    ),
     **dict.fromkeys(
         (
             "cudnn_convolution", "miopen_convolution", "miopen_convolution_relu", "mkldnn_convolution",
@@ -143,14 +124,14 @@ CONVOLUTIONS: dict[str, Formula] = {
             "cudnn_convolution_add_relu", "miopen_depthwise_convolution", "slow_conv_dilated2d",
             "slow_conv_dilated3d", "thnn_conv2d",
         ),
-        _plain,
+        _convolution_formula(transposed=False),
     ),
     **dict.fromkeys(
         (
             "cudnn_convolution_transpose", "miopen_convolution_transpose", "slow_conv_transpose2d",
             "slow_conv_transpose3d",
         ),
-        _transposed,
+        _convolution_formula(transposed=True),
     ),
     **dict.fromkeys(("convolution_backward", "convolution_backward_overrideable"), _backward),
     "conv_tbc": lambda args, made: made.numel() * math.prod(args[1].shape[:2]),  # weight [kernel, in, out]
@@ -165,21 +146,13 @@ class UnknownSizeError(Exception):
     """How much is computed depends on values, such as the lengths of packed sequences."""
 
 
-def _attention_forward(args: tuple[Any, ...], made: Any) -> int:
-    return _scores_and_mix(*(tensor.shape for tensor in args[:3]))
-
-
-def _attention_backward(args: tuple[Any, ...], made: Any) -> int:
-    """The gradient of what came out stands in front of query, key and value."""
-    return _backward_products(*(tensor.shape for tensor in args[1:4]))
-
-
-def _forward_heads_last(args: tuple[Any, ...], made: Any) -> int:
-    return _scores_and_mix(*map(_heads_first, args[:3]))
-
-
-def _backward_heads_last(args: tuple[Any, ...], made: Any) -> int:
-    return _backward_products(*map(_heads_first, args[1:4]))
+def _attention_formula(
+    products: Callable[..., int],
+    first: int,
+    shape_of: Callable[[torch.Tensor], Sequence[int]] = lambda each: each.shape,
+) -> Formula:
+    """`first`: the place of the query among the arguments; in a backward the gradient stands in front of it."""
+    return lambda args, made: products(*map(shape_of, args[first : first + 3]))
 
 
 def _scores_and_mix(query: Sequence[int], key: Sequence[int], value: Sequence[int]) -> int:
@@ -220,6 +193,8 @@ def _square(query: torch.Tensor, key: torch.Tensor) -> int:
     return 2 * query.numel() * key.shape[-2]
 
 
+_ATTENTION_FORWARD = _attention_formula(_scores_and_mix, 0)
+
 ATTENTION: dict[str, Formula] = {
     **{
         name: formula
@@ -228,14 +203,20 @@ ATTENTION: dict[str, Formula] = {
             "fused_attention_overrideable",
         )
         for name, formula in (
-            (f"_scaled_dot_product_{kind}", _attention_forward),
-            (f"_scaled_dot_product_{kind}_backward", _attention_backward),
+            (f"_scaled_dot_product_{kind}", _ATTENTION_FORWARD),
+            (f"_scaled_dot_product_{kind}_backward", _attention_formula(_backward_products, 1)),
         )
     },
-    **dict.fromkeys(("_scaled_dot_product_attention_math_for_mps", "flex_attention"), _attention_forward),
-    "flex_attention_backward": lambda args, made: _attention_backward((None, *args), made),
-    **dict.fromkeys(("_flash_attention_forward", "_efficient_attention_forward"), _forward_heads_last),
-    **dict.fromkeys(("_flash_attention_backward", "_efficient_attention_backward"), _backward_heads_last),
+    **dict.fromkeys(("_scaled_dot_product_attention_math_for_mps", "flex_attention"), _ATTENTION_FORWARD),
+    "flex_attention_backward": _attention_formula(_backward_products, 0),
+    **dict.fromkeys(
+        ("_flash_attention_forward", "_efficient_attention_forward"),
+        _attention_formula(_scores_and_mix, 0, _heads_first),
+    ),
+    **dict.fromkeys(
+        ("_flash_attention_backward", "_efficient_attention_backward"),
+        _attention_formula(_backward_products, 1, _heads_first),
+    ),
     "_native_multi_head_attention": _multi_head,
     "_transformer_encoder_layer_fwd": _encoder_layer,
 }  # fmt: skip
@@ -253,26 +234,22 @@ def _one_layer(args: tuple[Any, ...], made: Any) -> int:
     return recurrent_macs(args[0], args[1:3])
 
 
-def _one_layer_backward(args: tuple[Any, ...], made: Any) -> int:
-    """The gradients of inputs and weights, whether or not they are asked for: the kernel has no switch."""
-    return 2 * _one_layer(args, made)
-
-
-def _whole(args: tuple[Any, ...], made: Any) -> int:
+def _cudnn_layers(args: tuple[Any, ...], made: Any) -> int:
     """aten::_cudnn_rnn(input, weights, ...)"""
     return recurrent_macs(args[0], args[1])
 
 
 def _cudnn_backward(args: tuple[Any, ...], made: Any) -> int:
     """The gradients of what flows through the steps, and those of the weights where they are asked for."""
-    return _whole(args, made) * (1 + bool(args[-1][3]))
+    return _cudnn_layers(args, made) * (1 + bool(args[-1][3]))
 
 
 RECURRENCES: dict[str, Formula] = {
     "mkldnn_rnn_layer": _one_layer,
-    "mkldnn_rnn_layer_backward": _one_layer_backward,
-    "_cudnn_rnn": _whole,
-    "miopen_rnn": _whole,
+    # the gradients of inputs and weights, whether or not they are asked for: the kernel has no switch
+    "mkldnn_rnn_layer_backward": lambda args, made: 2 * _one_layer(args, made),
+    "_cudnn_rnn": _cudnn_layers,
+    "miopen_rnn": _cudnn_layers,
     "_cudnn_rnn_backward": _cudnn_backward,
     "miopen_rnn_backward": _cudnn_backward,
 }
@@ -314,7 +291,9 @@ def layer_macs(module: nn.Module, given: Sequence[Shape], made: Sequence[Shape])
     if isinstance(module, nn.MultiheadAttention):
         return _attention(module, given)
     if isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
-        return _recurrent(module, given[0])
+        # every step of every sequence meets every matrix once; biases have one dimension
+        steps = math.prod(given[0][:-1])
+        return steps * sum(weight.numel() for weight in module.parameters() if weight.dim() > 1)
     known = isinstance(module, nn.Identity) or type(module).__module__ in _ELEMENTWISE
     return 0 if known else None
 
@@ -338,9 +317,3 @@ def _attention(module: nn.MultiheadAttention, given: Sequence[Shape]) -> int | N
     tokens = math.prod(query[:-1])
     projected: int = tokens * 2 * width + math.prod(key) + math.prod(value)
     return projected * width + 2 * tokens * keys * width
-
-
-def _recurrent(module: nn.RNNBase | nn.RNNCellBase, given: Shape) -> int:
-    """Every step of every sequence meets every matrix once; biases have one dimension."""
-    steps = math.prod(given[:-1])
-    return steps * sum(weight.numel() for weight in module.parameters() if weight.dim() > 1)

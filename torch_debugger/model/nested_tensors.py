@@ -61,15 +61,11 @@ def exchanged(value: Any, change: Callable[[Any], Any], kinds: type | tuple[type
         twin.update({key: exchanged(item, change, kinds) for key, item in dict.items(value)})
         return twin
     if is_dataclass(value):
-        return _with_fields(value, change, kinds)
+        twin = copy.copy(value)
+        for name, item in fields_of(value).items():
+            object.__setattr__(twin, name, exchanged(item, change, kinds))  # also where it is frozen
+        return twin
     return value
-
-
-def _with_fields(value: Any, change: Callable[[Any], Any], kinds: type | tuple[type, ...]) -> Any:
-    twin = copy.copy(value)
-    for name, item in fields_of(value).items():
-        object.__setattr__(twin, name, exchanged(item, change, kinds))  # also where it is frozen
-    return twin
 
 
 def _keys(value: Any) -> Iterable[Any]:

@@ -37,19 +37,15 @@ def cost_of(func: Any, args: Sequence[Any], kwargs: dict[str, Any], made: Any) -
     size = _bytes(name, given, results)
     if kind == "product":
         return _product(name, _in_order(func, args, kwargs), made, size, given)
-    if kind == "bag":
-        return _bag(args[0], args[1], results)
+    if kind == "bag":  # of the table only the rows that are asked for
+        read = args[1].numel() * args[0].shape[-1]
+        read_bytes = read * args[0].element_size() + _size(args[1])
+        return Cost(0, read, read_bytes + _size(results[0]), True, None)
     if kind == "elementwise":
         return Cost(0, sum(tensor.numel() for tensor in (results or given)[:1]), size, True, None)
     if kind == "reduction":
         return Cost(0, given[0].numel() if given else 0, size, True, None)
     return Cost(0, 0, size, kind == "movement", None)
-
-
-def _bag(table: torch.Tensor, rows: torch.Tensor, made: list[torch.Tensor]) -> Cost:
-    """Of the table only the rows that are asked for."""
-    read = rows.numel() * table.shape[-1]
-    return Cost(0, read, read * table.element_size() + _size(rows) + _size(made[0]), True, None)
 
 
 def _product(name: str, args: tuple[Any, ...], made: Any, size: int, given: list[torch.Tensor]) -> Cost:
@@ -94,6 +90,7 @@ def _kind(func: Any) -> str:
     return "elementwise" if _is_pointwise(func) else "unknown"
 
 
+@functools.cache
 def is_view(func: Any) -> bool:
     """It gives back memory that it was given, and does not write into it."""
     schema = getattr(func, "_schema", None)

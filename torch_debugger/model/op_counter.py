@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterator
@@ -17,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from torch_debugger.model.layers import clean_path, every_path
 from torch_debugger.model.nested_tensors import tensors_in
-from torch_debugger.model.op_costs import FREE, Cost, cost_of, operation_name
+from torch_debugger.model.op_costs import FREE, Cost, cost_of, is_view, operation_name
 from torch_debugger.model.shape_tensors import ShapeTensor, has_own_ways, run_on_shapes
 from torch_debugger.model.tensor_memory import memory_of
 from torch_debugger.records import Place
@@ -124,15 +123,9 @@ class ModuleScopes:
 
     @contextlib.contextmanager
     def following(self) -> Iterator[None]:
-        hooks = [
-            register_module_forward_pre_hook(self._enter),
-            register_module_forward_hook(self._leave, always_call=True),
-        ]
-        try:
+        leaving = register_module_forward_hook(self._leave, always_call=True)
+        with register_module_forward_pre_hook(self._enter), leaving:
             yield
-        finally:
-            for hook in hooks:
-                hook.remove()
 
     def owner_in_backward(self) -> str:
         """Of the node that autograd runs; inside of a forward that runs again, the module under way."""
@@ -194,7 +187,7 @@ class ShapeMeter(OpCounter):  # type: ignore[no-untyped-call]
         self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         made = super().__torch_dispatch__(func, types, args, kwargs)
-        if args and isinstance(args[0], ShapeTensor) and _makes_views(func):
+        if args and isinstance(args[0], ShapeTensor) and is_view(func):
             for view in tensors_in(made):
                 if view is not args[0]:
                     view.viewed = getattr(args[0], "viewed", args[0])  # type: ignore[attr-defined]
@@ -208,9 +201,3 @@ def memory_behind(tensor: torch.Tensor) -> tuple[Any, int]:
         return whole, whole.numel() * whole.element_size()
     memory = memory_of(tensor)
     return (tensor, tensor.numel() * tensor.element_size()) if memory is None else (memory, memory.nbytes())
-
-
-@functools.cache
-def _makes_views(func: Any) -> bool:
-    kinds = [each.alias_info for each in func._schema.returns]
-    return any(kind is not None and not kind.is_write for kind in kinds)

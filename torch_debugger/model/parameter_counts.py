@@ -119,7 +119,12 @@ class Parts:
             path = clean_path(raw)
             if not any(path.startswith(beginning) for beginning in hidden):
                 self.modules[path] = module  # of a compiled layer and its wrapper, the layer
-                hidden += _hidden_below(path, module)
+                inside = f"{path}." if path else ""
+                is_packed = any(True for _ in packed_weights(module))
+                if isinstance(module, torch.jit.ScriptModule) or is_packed:
+                    hidden.append(inside)
+                elif parametrize.is_parametrized(module):
+                    hidden.append(f"{inside}parametrizations")
             self._keep(path, module)
 
     def parent(self, path: str) -> str:
@@ -128,11 +133,6 @@ class Parts:
     def held(self, path: str) -> list[Held]:
         """Its own parameters, without those of modules with a row of their own."""
         return self._held.get(path, [])
-
-    def all_held(self) -> Iterator[Held]:
-        """Each parameter once."""
-        once = {held.key: held for several in self._held.values() for held in several}
-        return iter(once.values())
 
     def absorb(self, path: str) -> None:
         """Takes the rows of this module and those below it away: what they hold counts as its parent's."""
@@ -157,14 +157,6 @@ def _below(above: str, path: str) -> str:
     return path[len(above) :].lstrip(".")
 
 
-def _hidden_below(path: str, module: nn.Module) -> list[str]:
-    """How the paths of modules without a row begin."""
-    inside = f"{path}." if path else ""
-    if isinstance(module, torch.jit.ScriptModule) or is_packed(module):
-        return [inside]
-    return [f"{inside}parametrizations"] if parametrize.is_parametrized(module) else []
-
-
 def _held(name: str, value: torch.Tensor, key: int) -> Held:
     kind = value.requires_grad, value.dtype, value.device
     if nn.parameter.is_lazy(value):
@@ -174,10 +166,6 @@ def _held(name: str, value: torch.Tensor, key: int) -> Held:
 
 # The weights of torch's quantized layers, which are no parameters: packed for the machine they run on.
 _ROOM = "torch.ao.nn."
-
-
-def is_packed(module: nn.Module) -> bool:
-    return type(module).__module__.startswith(_ROOM) and any(True for _ in packed_weights(module))
 
 
 def packed_weights(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:

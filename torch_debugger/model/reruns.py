@@ -35,13 +35,16 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     """Runs the body with copies of the buffers, in silence, and puts everything back."""
     modules = [module for module in root.modules() if not is_a(module, torch.jit.ScriptModule)]
     held = [(module, dict(vars(module)), _containers(module)) for module in modules]
-    scripted = [(buffer, buffer.clone()) for buffer in _scripted_buffers(root)]
+    # They cannot be exchanged for copies, as those of other modules are.
+    of_scripts = [module.buffers(recurse=False) for module in root.modules() if is_a(module, torch.jit.ScriptModule)]
+    scripted = [(buffer, buffer.clone()) for buffers in of_scripts for buffer in buffers]
     restore_randomness = keep_randomness(modules)
     fast_kernels = torch._C._get_mkldnn_enabled()
     for module, attributes, _ in held:
         present = {name: buffer.clone() for name, buffer in module._buffers.items() if buffer is not None}
         module._buffers.update(present)
-        vars(module).update(_copies(attributes))
+        # What a forward may write into: its own tensors, lists of what it has seen.
+        vars(module).update({name: _copy(value) for name, value in attributes.items() if name not in MODULE_ATTRIBUTES})
     quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
     try:
         with quiet[0], quiet[1], unwarned():
@@ -65,18 +68,6 @@ def _containers(module: nn.Module) -> list[tuple[Any, Any]]:
     they are first called, and note in an attribute that they did."""
     own = [value for name, value in vars(module).items() if name in MODULE_ATTRIBUTES]
     return [(value, value.copy()) for value in own if is_a(value, dict) or is_a(value, set)]
-
-
-def _scripted_buffers(root: nn.Module) -> Iterator[torch.Tensor]:
-    """They cannot be exchanged for copies, as those of other modules are."""
-    for module in root.modules():
-        if is_a(module, torch.jit.ScriptModule):
-            yield from module.buffers(recurse=False)
-
-
-def _copies(attributes: dict[str, Any]) -> dict[str, Any]:
-    """What a forward may write into: its own tensors, lists of what it has seen."""
-    return {name: _copy(value) for name, value in attributes.items() if name not in MODULE_ATTRIBUTES}
 
 
 def _copy(value: Any) -> Any:

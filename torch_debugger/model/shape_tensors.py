@@ -77,15 +77,6 @@ def has_own_ways(kind: type[torch.Tensor]) -> bool:
     return kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
 
 
-def change_form(func: Any, args: tuple[Any, ...]) -> ShapeTensor:
-    """transpose_ and its like, which look at no memory: the same object from now on has another shape."""
-    tensor: ShapeTensor = args[0]
-    with torch._C._DisableTorchDispatch():
-        func(*args)
-    tensor.form = tensor.form._replace(shape=tuple(tensor.shape), strides=tensor.stride())
-    return tensor
-
-
 def shape_twin(tensor: torch.Tensor) -> ShapeTensor:
     twin = ShapeTensor(form_of(tensor), tensor.requires_grad)
     if isinstance(tensor, torch.nn.Parameter):
@@ -101,7 +92,7 @@ _MOST_REAL = 1 << 23  # elements: what is larger gets no memory, even if its val
 _MOST_KNOWN = 20_000
 _CHANGE_FORM = ("t", "transpose", "squeeze", "unsqueeze", "as_strided")  # in place: t_, transpose_
 _CHANGE_MEMORY = ("resize", "resize_as", "set")
-_BY_VALUES = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}
+_BY_VALUES = {torch.Tag.dynamic_output_shape, torch.Tag.data_dependent_output}  # item, nonzero, unique
 _BY_INDEX = ("index", "index_put", "_unsafe_index")
 
 
@@ -125,7 +116,12 @@ def run_on_shapes(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> t
     if name == "_pack_padded_sequence":
         return _packed(func, *args)
     if func._schema.is_mutable and name in _CHANGE_FORM:
-        return change_form(func, args), FREE
+        # They look at no memory: the same object from now on has another shape.
+        tensor: ShapeTensor = args[0]
+        with torch._C._DisableTorchDispatch():
+            func(*args)
+        tensor.form = tensor.form._replace(shape=tuple(tensor.shape), strides=tensor.stride())
+        return tensor, FREE
     if name in _BY_INDEX:
         args = (args[0], _places(args[1]), *args[2:])
     outcome = _outcome(func, args, kwargs)
@@ -139,8 +135,11 @@ def _run_with_values(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             outcome = _outcome(func, args, kwargs)
         except (RuntimeError, NotImplementedError, ValueError):  # its form depends on values, which are there
             outcome = None
-        if outcome is not None and _largest(outcome.forms) > _MOST_REAL:
-            return _made(func, args, kwargs, outcome.forms), outcome.cost
+        if outcome is not None:
+            sizes: list[int] = []
+            exchanged(outcome.forms, lambda form: sizes.append(math.prod(form.shape)), Form)
+            if max(sizes, default=0) > _MOST_REAL:
+                return _made(func, args, kwargs, outcome.forms), outcome.cost
     made = func(*args, **kwargs)
     return made, cost_of(func, args, kwargs, made)
 
@@ -199,7 +198,9 @@ def _asked(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
             raise NoValuesError(f"what {func} gives depends on values") from error
         bare, named = exchanged(args, _zeros), exchanged(kwargs, _zeros)
         made = func(*bare, **named)
-    device = kwargs.get("device") or _device(args, kwargs)
+    # That of the operands; a number that stands for itself may lie elsewhere.
+    operands = sorted(tensors_in((args, kwargs)), key=lambda tensor: not tensor.ndim)
+    device = kwargs.get("device") or (form_of(operands[0]).device if operands else torch.device("cpu"))
     forms = exchanged(made, lambda tensor: form_of(tensor)._replace(device=device))
     return Outcome(forms, cost_of(func, bare, named, made))
 
@@ -217,19 +218,12 @@ def _zeros(tensor: torch.Tensor) -> torch.Tensor:
     return torch.empty_strided(form.shape, form.strides, dtype=form.dtype, device=form.device).zero_()
 
 
-def _device(args: Any, kwargs: Any) -> torch.device:
-    """That of the operands; a number that stands for itself may lie elsewhere."""
-    devices = [form_of(tensor).device for tensor in tensors_in((args, kwargs)) if tensor.ndim]
-    devices += [form_of(tensor).device for tensor in tensors_in((args, kwargs))]
-    return devices[0] if devices else torch.device("cpu")
-
-
 def _made(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], forms: Any) -> Any:
     written = _written(func)
     if not written:
         return ShapeTensor(forms) if type(forms) is Form else exchanged(forms, ShapeTensor, Form)
-    given = [args[place] if place < len(args) else kwargs.get(name) for place, name in written]
-    return given[0] if len(given) == 1 else type(forms)(given)
+    changed = [args[place] if place < len(args) else kwargs.get(name) for place, name in written]
+    return changed[0] if len(changed) == 1 else type(forms)(changed)
 
 
 @functools.cache
@@ -243,12 +237,6 @@ def _written(func: Any) -> tuple[tuple[int, str], ...]:
         for place, each in enumerate(schema.arguments)
         if each.alias_info is not None and each.alias_info.is_write
     )
-
-
-def _largest(forms: Any) -> int:
-    sizes: list[int] = []
-    exchanged(forms, lambda form: sizes.append(math.prod(form.shape)), Form)
-    return max(sizes, default=0)
 
 
 def _places(indices: Any) -> list[Any]:
@@ -267,9 +255,8 @@ def _places(indices: Any) -> list[Any]:
 
 @functools.cache
 def _is_about_values(func: Any) -> bool:
-    """item, nonzero, unique; their meta kernels may answer, but not truly."""
-    asking = {torch.Tag.data_dependent_output, torch.Tag.dynamic_output_shape}
-    return not asking.isdisjoint(func.tags) and operation_name(func) not in _BY_INDEX
+    """Their meta kernels may answer, but not truly."""
+    return not _BY_VALUES.isdisjoint(func.tags) and operation_name(func) not in _BY_INDEX
 
 
 def _packed(func: Any, given: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[Any, Cost]:
@@ -288,9 +275,8 @@ Twin = Callable[[torch.Tensor], torch.Tensor]
 
 def without_values(tensor: torch.Tensor) -> torch.Tensor:
     """Whole numbers stay: a forward may count with them."""
-    has_values = not tensor.is_meta
     whole = not (tensor.is_floating_point() or tensor.is_complex())
-    return tensor.detach().clone() if whole and has_values else shape_twin(tensor)
+    return tensor.detach().clone() if whole and not tensor.is_meta else shape_twin(tensor)
 
 
 def with_values(tensor: torch.Tensor) -> torch.Tensor:
@@ -312,16 +298,12 @@ def twinned(model: nn.Module, twin: Twin) -> Iterator[None]:
                 for name, tensor in held.items():
                     if tensor is not None:
                         held[name] = twins.setdefault(id(tensor), twin(tensor))  # type: ignore[assignment]
-        for module, _ in kept:
-            _exchange_in_attributes(module, twins)
+        for module, _ in kept:  # a recurrent layer keeps its weights in a list as well
+            for name, value in list(vars(module).items()):
+                has_tensors = is_one_of(value, (list, tuple, dict)) and first_tensor(value) is not None
+                if name not in MODULE_ATTRIBUTES and has_tensors:
+                    vars(module)[name] = exchanged(value, lambda tensor: twins.get(id(tensor), tensor))
         yield
     finally:
         for module, parameters in kept:
             module._parameters.update(parameters)
-
-
-def _exchange_in_attributes(module: nn.Module, twins: dict[int, torch.Tensor]) -> None:
-    """A recurrent layer keeps its weights in a list as well."""
-    for name, value in list(vars(module).items()):
-        if name not in MODULE_ATTRIBUTES and is_one_of(value, (list, tuple, dict)) and first_tensor(value) is not None:
-            vars(module)[name] = exchanged(value, lambda tensor: twins.get(id(tensor), tensor))

@@ -95,42 +95,31 @@ def measure_step(
     measured = StepMemory()
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     with fakes, leaving_no_trace(module):
-        held = {name: _fake(fakes, tensor) for name, tensor in _tensors_of(module)}
-        given = tree_map(lambda item: keep(_fake(fakes, item)) if _is_real(item) else item, (args, dict(kwargs)))
+        held = {name: _fake(fakes, each) for name, each in (*module.named_parameters(), *module.named_buffers())}
+
+        def fake(item: Any) -> Any:
+            is_real = isinstance(item, torch.Tensor) and not isinstance(item, FakeTensor)
+            return keep(_fake(fakes, item)) if is_real else item
+
+        batch = tree_map(fake, (args, dict(kwargs)))
         live = _LiveBytes()
         device = next((tensor.device.type for tensor in held.values()), "cpu")
         precision = torch.autocast(device, torch.bfloat16) if autocast else contextlib.nullcontext()
-        known = [*held.values(), *(item for item in tree_leaves(given) if isinstance(item, torch.Tensor))]
-        with live, _saved_by_module(measured, {id(_storage(tensor)) for tensor in known}, deadline):
+        known = [*held.values(), *(item for item in tree_leaves(batch) if isinstance(item, torch.Tensor))]
+        with live, _saved_by_module(measured, {id(tensor.untyped_storage()) for tensor in known}, deadline):
             with precision, torch.enable_grad():
-                made = torch.func.functional_call(module, held, *given)
-            _backward(made)
+                made = torch.func.functional_call(module, held, *batch)
+            # From the sum of what came out: the loss itself is not known here.
+            outputs = [item for item in tree_leaves(made) if isinstance(item, torch.Tensor) and item.requires_grad]
+            if outputs:
+                torch.autograd.backward([output.float().sum() for output in outputs])
     measured.peak_bytes = live.peak
     return measured
-
-
-def _tensors_of(module: nn.Module) -> list[tuple[str, torch.Tensor]]:
-    return [*module.named_parameters(), *module.named_buffers()]
-
-
-def _is_real(item: Any) -> bool:
-    return isinstance(item, torch.Tensor) and not isinstance(item, FakeTensor)
 
 
 def _fake(mode: Any, tensor: torch.Tensor) -> torch.Tensor:
     fake: torch.Tensor = mode.from_tensor(tensor.detach(), static_shapes=True)
     return fake.requires_grad_(tensor.requires_grad and tensor.is_floating_point())
-
-
-def _storage(tensor: torch.Tensor) -> Any:
-    return tensor.untyped_storage()
-
-
-def _backward(made: Any) -> None:
-    """From the sum of what came out: the loss itself is not known here."""
-    outputs = [item for item in tree_leaves(made) if isinstance(item, torch.Tensor) and item.requires_grad]
-    if outputs:
-        torch.autograd.backward([output.float().sum() for output in outputs])
 
 
 class _LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
@@ -145,10 +134,10 @@ class _LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
     ) -> Any:
         made = function(*args, **(kwargs or {}))
-        given = {id(_storage(item)) for item in tree_leaves((args, kwargs)) if isinstance(item, torch.Tensor)}
+        inputs = {id(each.untyped_storage()) for each in tree_leaves((args, kwargs)) if isinstance(each, torch.Tensor)}
         for item in tree_leaves(made):
-            if isinstance(item, torch.Tensor) and id(_storage(item)) not in given:
-                self._count(_storage(item))
+            if isinstance(item, torch.Tensor) and id(item.untyped_storage()) not in inputs:
+                self._count(item.untyped_storage())
         return made
 
     def _count(self, storage: Any) -> None:
@@ -173,7 +162,7 @@ def _saved_by_module(measured: StepMemory, held: set[int], deadline: float) -> I
     known: dict[int, Any] = dict.fromkeys(held)
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
-        storage = _storage(tensor)
+        storage = tensor.untyped_storage()
         key = id(storage)
         if key not in known:
             known[key] = weakref.ref(storage, lambda _: known.pop(key, None))
@@ -193,13 +182,9 @@ def _saved_by_module(measured: StepMemory, held: set[int], deadline: float) -> I
         if stack and stack[-1] == id(module):
             stack.pop()
 
-    hooks = register_module_forward_pre_hook(enter), register_module_forward_hook(leave)
-    try:
-        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-            yield
-    finally:
-        for hook in hooks:
-            hook.remove()
+    saving = torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor)
+    with register_module_forward_pre_hook(enter), register_module_forward_hook(leave), saving:
+        yield
 
 
 # Every storage that a training step makes, in the order in which they come and go.
@@ -286,16 +271,12 @@ class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
         """To modules, and to what autograd saves."""
-        hooks = (
+        with (
             register_module_forward_pre_hook(lambda module, _: self._modules.append(self.paths.get(id(module), ""))),
             register_module_forward_hook(lambda *_: self._leave(), always_call=True),
-        )
-        try:
-            with torch.autograd.graph.saved_tensors_hooks(self.keep, lambda tensor: tensor):
-                yield
-        finally:
-            for hook in hooks:
-                hook.remove()
+            torch.autograd.graph.saved_tensors_hooks(self.keep, lambda tensor: tensor),
+        ):
+            yield
 
     def _leave(self) -> None:
         if self._modules:
@@ -316,20 +297,15 @@ class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def _see(self, function: Any, args: tuple[Any, ...], made: Any) -> None:
         site = None
+        source = self._known.get(id(args[0].untyped_storage())) if function is _CAST and args else None
+        category = COPIES if source is not None and source[1].category == PARAMETERS else TEMPORARIES
         for storage in _all_storages(made):
             if id(storage) not in self._known and all(storage is not given for given in _all_storages(args)):
                 site = site or self._site()
-                self._add(storage, self._category(function, args), site)
+                self._add(storage, category, site)
         for size, stays in self.workspaces.of(function, args, made):
             held = Held(size, WORKSPACE, site or self._site())
             self.events += [(held, True), (held, False)][: (1 if stays else 2) if size else 0]
-
-    def _category(self, function: Any, args: tuple[Any, ...]) -> str:
-        if function is _CAST and args:
-            source = self._known.get(id(args[0].untyped_storage()))
-            if source is not None and source[1].category == PARAMETERS:
-                return COPIES
-        return TEMPORARIES
 
     def _add(self, storage: Any, category: str, site: Site) -> None:
         size = storage.nbytes()

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import Any
 
 import torch
 from torch import nn
 
-from torch_debugger.model.flop_counts import UncountedOp
 from torch_debugger.model.inputs import Attempt, Call, attempts_for_data, attempts_for_sizes, read_sizes
 from torch_debugger.model.layers import clean_path, inner_model
 from torch_debugger.model.nested_tensors import tensors_in
@@ -67,7 +66,9 @@ def summary(
         input_size, input_data = None, input_size
     has_input = input_size is not None or input_data is not None or bool(kwargs)
     columns = chosen_columns(col_names, has_input)
-    look = Look(columns, depth, _positive(col_width), read_settings(row_settings), verbose == 2)
+    if col_width < 1:
+        raise UsageError(f"col_width={col_width} is no width: it is a number of characters.")
+    look = Look(columns, depth, col_width, read_settings(row_settings), verbose == 2)
     attempts = _attempts(inner, input_size, input_data, batch_dim, batch_size, dtypes, kwargs)
     chooser = Chooser(
         Runner(inner, _training(mode)),
@@ -87,9 +88,9 @@ def _summarized(chooser: Chooser, look: Look, remark: str, made_up: bool) -> Sum
         look = replace(look, columns=tuple(column for column in look.columns if not column.needs_run))
     model = chooser.runner.model
     parts = Parts(model)
-    tree = whole_tree(chosen.root if chosen else None, parts)
+    tree = _whole_tree(chosen.root if chosen else None, parts)
     rows = RowMaker(parts).rows(tree)
-    notes += [remark, *chooser.notes, *remarks(model, parts, rows, ran=chosen is not None)]
+    notes += [remark, *chooser.notes, *_remarks(model, parts, rows, ran=chosen is not None)]
     ran = "" if chosen is None else "on shapes" if chosen.on_shapes else "for real"
     return Summary(rows, rows[0].inputs, ran, tuple(note for note in notes if note), look)
 
@@ -102,7 +103,11 @@ def _run(chooser: Chooser, made_up: bool) -> tuple[Ran | None, list[str]]:
         return None, ["The model is scripted or traced: its layers cannot be listened to, so it was not run."]
     chosen = chooser.choose()
     if chosen is not None:
-        return chosen, [chosen.attempt.note, uncounted_remark(chosen.uncounted)]
+        notes = [chosen.attempt.note]
+        if chosen.uncounted:
+            calls = [f"{each.op} ({each.calls} call{'s' * (each.calls != 1)})" for each in chosen.uncounted]
+            notes.append(f"MACs are without what could not be counted: {_some(calls)}.")
+        return chosen, notes
     failure = likeliest(chooser.runner.failures)
     if failure.wants_values:
         return None, [cannot_run(failure)]
@@ -158,12 +163,6 @@ def _training(mode: str | None) -> bool | None:
     return _MODES[mode]
 
 
-def _positive(col_width: int) -> int:
-    if col_width < 1:
-        raise UsageError(f"col_width={col_width} is no width: it is a number of characters.")
-    return col_width
-
-
 def _device_remark(model: nn.Module, device: torch.device | str | None) -> str:
     own = device_of(model)
     if device is None or own is None or torch.device(device).type in ("meta", own.type):
@@ -183,73 +182,49 @@ def _says(verbose: int | None) -> bool:
 _NAMED = 4
 
 
-def remarks(model: nn.Module, parts: Parts, rows: tuple[Row, ...], ran: bool) -> list[str]:
-    found = [_tied(parts), _shared(model), _not_called(rows), _scripted(parts) if ran else "", _lazy(parts)]
-    return [remark for remark in found if remark]
-
-
-def uncounted_remark(uncounted: tuple[UncountedOp, ...]) -> str:
-    if not uncounted:
-        return ""
-    told = [f"{each.op} ({each.calls} call{'s' * (each.calls != 1)})" for each in uncounted]
-    return f"MACs are without what could not be counted: {_some(told)}."
-
-
-def _tied(parts: Parts) -> str:
+def _remarks(model: nn.Module, parts: Parts, rows: Sequence[Row], ran: bool) -> Iterator[str]:
     owners: dict[int, list[str]] = {}
+    lazy = []
     for path in parts.modules:
         for held in parts.held(path):
             owners.setdefault(held.key, []).append(f"{path}.{held.name}".lstrip("."))
-    groups = [f"{_listed(names)} are one" for names in owners.values() if len(names) > 1]
-    return f"Tied parameters, counted once: {_some(groups)}." if groups else ""
+            if held.lazy:
+                lazy.append(f"`{path}.{held.name}`")
+    tied = [" and ".join(f"`{name}`" for name in names) for names in owners.values() if len(names) > 1]
+    if tied:
+        yield f"Tied parameters, counted once: {_some([f'{names} are one' for names in tied])}."
+    if shared := _shared(model):
+        yield f"Modules under several names, counted once: {_some(shared)}."
+    # The outermost ones with parameters: a dropout that another function stands for is no news.
+    idle = [row.path for row in rows if row.idle and row.params]
+    outermost = [f"`{path}`" for path in idle if not any(path.startswith(f"{above}.") for above in idle)]
+    if outermost:
+        yield f"Not called for this input: {_some(outermost)}."
+    scripted = [f"`{path}`" for path, module in parts.modules.items() if isinstance(module, torch.jit.ScriptModule)]
+    if ran and scripted:
+        yield f"Scripted, and not listened to: {_some(scripted)}."
+    if lazy:
+        yield f"No size yet, and not counted: {_some(lazy)}. Give input_size, and it is known."
 
 
-def _shared(model: nn.Module) -> str:
+def _shared(model: nn.Module) -> list[str]:
+    """Every name of every module that has another; what is inside a shared one only once."""
     first: dict[int, str] = {}
     again: list[str] = []
-    for raw, module in _distinct_below(model):
-        path = clean_path(raw)
-        if first.setdefault(id(module), path) != path:
-            again.append(f"`{path}` is `{first[id(module)]}`")
-    return f"Modules under several names, counted once: {_some(again)}." if again else ""
-
-
-def _distinct_below(model: nn.Module) -> Iterable[tuple[str, nn.Module]]:
-    """Every name of every module; what is inside a shared one only once."""
     known: set[int] = {id(model)}
     waiting: list[tuple[str, nn.Module]] = [("", model)]
     while waiting:
         path, module = waiting.pop(0)
         for name, child in module._modules.items():
-            if child is not None:
-                below = f"{path}.{name}".lstrip(".")
-                yield below, child
-                if id(child) not in known:
-                    known.add(id(child))
-                    waiting.append((below, child))
-
-
-def _not_called(rows: Sequence[Row]) -> str:
-    """The outermost ones with parameters: a dropout that another function stands for is no news."""
-    idle = [row.path for row in rows if row.idle and row.params]
-    outermost = [path for path in idle if not any(path.startswith(f"{above}.") for above in idle)]
-    return f"Not called for this input: {_some([f'`{path}`' for path in outermost])}." if outermost else ""
-
-
-def _scripted(parts: Parts) -> str:
-    inside = [f"`{path}`" for path, module in parts.modules.items() if isinstance(module, torch.jit.ScriptModule)]
-    return f"Scripted, and not listened to: {_some(inside)}." if inside else ""
-
-
-def _lazy(parts: Parts) -> str:
-    waiting = [f"`{path}.{held.name}`" for path in parts.modules for held in parts.held(path) if held.lazy]
-    if not waiting:
-        return ""
-    return f"No size yet, and not counted: {_some(waiting)}. Give input_size, and it is known."
-
-
-def _listed(names: list[str]) -> str:
-    return " and ".join(f"`{name}`" for name in names)
+            if child is None:
+                continue
+            below = f"{path}.{name}".lstrip(".")
+            if first.setdefault(id(child), clean_path(below)) != clean_path(below):
+                again.append(f"`{clean_path(below)}` is `{first[id(child)]}`")
+            if id(child) not in known:
+                known.add(id(child))
+                waiting.append((below, child))
+    return again
 
 
 def _some(items: list[str]) -> str:
@@ -261,22 +236,36 @@ def _some(items: list[str]) -> str:
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
-def whole_tree(root: Node | None, parts: Parts) -> Node:
+def _whole_tree(root: Node | None, parts: Parts) -> Node:
     """Without a run: the modules as they are registered."""
     if root is None:
         root = Node("", parts.modules[""], called=False)
     else:
-        draw_together(root)
-        absorb_unused_inside(root, parts)
-    add_uncalled(root, parts)
+        _draw_together(root)
+        called = {node.path: node for node in nodes(root)}
+        # torch's own layers use the weights of modules that they do not call (MultiheadAttention its out_proj).
+        for path in list(parts.modules):
+            above = called.get(parts.parent(path))
+            if path in called or path not in parts.modules or above is None or not above.called:
+                continue
+            kind = type(above.module)
+            if kind.__module__.startswith("torch.") and kind not in _CONTAINERS:
+                parts.absorb(path)
+    first: dict[str, Node] = {}
+    for node in nodes(root):
+        first.setdefault(node.path, node)
+    for path, module in parts.modules.items():
+        if path not in first:  # not called: below the first row of the module that holds it
+            first[path] = Node(path, module, called=False)
+            first[parts.parent(path)].children.append(first[path])
     return root
 
 
-def draw_together(node: Node) -> None:
+def _draw_together(node: Node) -> None:
     """One layer called five times one after the other, with the same sizes, is one node of five calls."""
     kept: list[Node] = []
     for child in node.children:
-        draw_together(child)
+        _draw_together(child)
         if kept and child.called and _form(kept[-1]) == _form(child):
             _merge(kept[-1], child)
         else:
@@ -294,26 +283,3 @@ def _merge(kept: Node, more: Node) -> None:
     kept.spent = {name: value + more.spent[name] for name, value in kept.spent.items()}
     for child, twin in zip(kept.children, more.children, strict=True):
         _merge(child, twin)
-
-
-def absorb_unused_inside(root: Node, parts: Parts) -> None:
-    """torch's own layers use the weights of modules that they do not call (MultiheadAttention its out_proj)."""
-    called = {node.path: node for node in nodes(root)}
-    for path in list(parts.modules):
-        above = called.get(parts.parent(path))
-        if path in called or path not in parts.modules or above is None or not above.called:
-            continue
-        kind = type(above.module)
-        if kind.__module__.startswith("torch.") and kind not in _CONTAINERS:
-            parts.absorb(path)
-
-
-def add_uncalled(root: Node, parts: Parts) -> None:
-    """Below the first row of the module that holds them."""
-    first: dict[str, Node] = {}
-    for node in nodes(root):
-        first.setdefault(node.path, node)
-    for path, module in parts.modules.items():
-        if path not in first:
-            first[path] = Node(path, module, called=False)
-            first[parts.parent(path)].children.append(first[path])

@@ -100,14 +100,18 @@ class RowMaker:
         tied = tuple(one.name for one in held if self._counted.get(one.key, node.path) != node.path)
         self._counted |= {one.key: node.path for one in new}
         inside = list(self._inside[node.path].values())
+        # lists and dictionaries of modules cannot be called; a scripted module cannot be heard
+        can_be_called = not isinstance(node.module, torch.jit.ScriptModule) and has_forward(node.module)
+        # below its caller the last part of the path; of a module from elsewhere the whole
+        is_below = node.path.startswith(f"{caller}." if caller else "")
         row = Row(
             path=node.path,
-            name=_name(node.path, caller),
+            name=node.path.rpartition(".")[2] if is_below else node.path,
             kind=class_name(node.module),
             depth=depth,
             calls=node.calls,
             called=node.called,
-            idle=self._ran and can_be_called(node.module) and not any(each.called for each in nodes(node)),
+            idle=self._ran and can_be_called and not any(each.called for each in nodes(node)),
             reused=node.path in self._met,
             kernel=_kernel(node.module),
             inputs=node.inputs,
@@ -118,7 +122,14 @@ class RowMaker:
             tied=tied,
             dtype=_dtypes(inside, node.outputs),
             device=_joined(str(one.device) for one in inside),
-            own=_own(new, node),
+            own=Own(
+                sum(one.elements for one in new),
+                sum(one.elements for one in new if one.trainable),
+                sum(one.bytes for one in new),
+                round(node.own(MACS)),
+                node.output_bytes,
+                node.own(SECONDS),
+            ),
         )
         self._met.add(node.path)
         self._rows.append(row)
@@ -158,28 +169,6 @@ def class_name(module: nn.Module) -> str:
     return str(getattr(module, "original_name", None) or type(module).__name__)
 
 
-def _own(new: list[Held], node: Node) -> Own:
-    return Own(
-        sum(one.elements for one in new),
-        sum(one.elements for one in new if one.trainable),
-        sum(one.bytes for one in new),
-        round(node.own(MACS)),
-        node.output_bytes,
-        node.own(SECONDS),
-    )
-
-
-def _name(path: str, caller: str) -> str:
-    """Below its caller the last part; of a module from elsewhere the whole path."""
-    beginning = f"{caller}." if caller else ""
-    return path.rpartition(".")[2] if path.startswith(beginning) else path
-
-
-def can_be_called(module: nn.Module) -> bool:
-    """Lists and dictionaries of modules cannot; a scripted one cannot be heard."""
-    return not isinstance(module, torch.jit.ScriptModule) and has_forward(module)
-
-
 def _kernel(module: nn.Module) -> tuple[int, ...] | None:
     kernel: Any = getattr(module, "kernel_size", None)
     several = kernel if isinstance(kernel, (tuple, list)) else (kernel,)
@@ -188,10 +177,8 @@ def _kernel(module: nn.Module) -> tuple[int, ...] | None:
 
 def _dtypes(inside: list[Held], outputs: tuple[Seen, ...]) -> str:
     """Of its parameters, and of what it gives where that differs: bfloat16 -> float32."""
-    held, given = (
-        _joined(dtype_name(one.dtype) for one in inside),
-        _joined(one.dtype for one in outputs[:1]),
-    )
+    held = _joined(dtype_name(one.dtype) for one in inside)
+    given = _joined(one.dtype for one in outputs[:1])
     if held in ("--", given) or given == "--":
         return held if given == "--" else given
     return f"{held} -> {given}"
@@ -254,42 +241,44 @@ class CallTree:
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
-        handles = []
-        try:
+        with contextlib.ExitStack() as hooks:
             # torch takes no hooks on scripted modules
             for module in [each for each in self._paths if not isinstance(each, torch.jit.ScriptModule)]:
                 # before the user's own hooks, which may compute: an old spectral_norm makes its weight there
-                handles.append(module.register_forward_pre_hook(self._enter, prepend=True, with_kwargs=True))
-                handles.append(module.register_forward_hook(self._leave, with_kwargs=True, always_call=True))
+                hooks.enter_context(module.register_forward_pre_hook(self._enter, prepend=True, with_kwargs=True))
+                hooks.enter_context(module.register_forward_hook(self._leave, with_kwargs=True, always_call=True))
             yield
-        finally:
-            for handle in handles:
-                handle.remove()
 
-    def under_way(self) -> Node | None:
+    def last_raised(self) -> Node | None:
         """The innermost call that the last exception came from."""
         return self._raised[1] if self._raised else None
 
     def _enter(self, module: nn.Module, arguments: Any, keywords: Any) -> None:
         with self._paused():
-            self._open_call(module, arguments, keywords)
+            node = Node(self._paths[module], module, inputs=seen_in((*arguments, keywords)))
+            node.handled = sys.exc_info()[1]
+            if self._open:
+                self._holder(node.path, self._open[-1]).children.append(node)
+            elif self.root is None:
+                self.root = node
+                held = [*module.parameters(), *module.buffers()]
+                self._count([value for value in held if not nn.parameter.is_lazy(value)])
+                self._count(list(tensors_in((arguments, keywords))))
+            self._open.append(node)
+            node.spent = {name: -meter() for name, meter in self._meters.items()}
 
     def _leave(self, module: nn.Module, arguments: Any, keywords: Any, output: Any) -> None:
         with self._paused():
-            self._close_call(module, output)
-
-    def _open_call(self, module: nn.Module, arguments: Any, keywords: Any) -> None:
-        node = Node(self._paths[module], module, inputs=seen_in((*arguments, keywords)))
-        node.handled = sys.exc_info()[1]
-        if self._open:
-            self._holder(node.path, self._open[-1]).children.append(node)
-        elif self.root is None:
-            self.root = node
-            held = [*module.parameters(), *module.buffers()]
-            self._count([value for value in held if not nn.parameter.is_lazy(value)])
-            self._count(list(tensors_in((arguments, keywords))))
-        self._open.append(node)
-        node.spent = {name: -meter() for name, meter in self._meters.items()}
+            while (node := self._open.pop()).module is not module:
+                pass  # one whose own hook was skipped
+            error = sys.exc_info()[1]  # of a forward that has raised
+            noted = self._raised[0] if self._raised else None
+            if error is not None and error is not node.handled and error is not noted:
+                self._raised = error, node
+            for name, meter in self._meters.items():
+                node.spent[name] += meter()
+            node.outputs = seen_in(output)
+            node.output_bytes = self._count(list(tensors_in(output)))
 
     def _holder(self, path: str, caller: Node) -> Node:
         """The list or dictionary of modules between a call and its caller, which nobody calls."""
@@ -307,18 +296,6 @@ class CallTree:
             holder = known[0]
         return holder
 
-    def _close_call(self, module: nn.Module, output: Any) -> None:
-        while (node := self._open.pop()).module is not module:
-            pass  # one whose own hook was skipped
-        error = sys.exc_info()[1]  # of a forward that has raised
-        told = self._raised[0] if self._raised else None
-        if error is not None and error is not node.handled and error is not told:
-            self._raised = error, node
-        for name, meter in self._meters.items():
-            node.spent[name] += meter()
-        node.outputs = seen_in(output)
-        node.output_bytes = self._count(list(tensors_in(output)))
-
     def _count(self, tensors: list[torch.Tensor]) -> int:
         """Bytes of memory not counted before: views and what was written in place take none."""
         found = 0
@@ -334,26 +311,24 @@ class CallTree:
 # Seconds of a model's own: the watch stands still while we write down what we saw.
 class Stopwatch:
     def __init__(self, device: torch.device | None) -> None:
-        waits = device is not None and device.type not in ("cpu", "meta")
-        self._clock: Callable[[], float] = _when_finished if waits else time.perf_counter
+        self._waits = device is not None and device.type not in ("cpu", "meta")
         self._lost_s = 0.0
         self._stopped_at: float | None = None
 
+    def _now(self) -> float:
+        if self._waits:
+            torch.accelerator.synchronize()  # an accelerator works on after a call has returned
+        return time.perf_counter()
+
     def __call__(self) -> float:
-        now = self._clock() if self._stopped_at is None else self._stopped_at
+        now = self._now() if self._stopped_at is None else self._stopped_at
         return now - self._lost_s
 
     @contextlib.contextmanager
     def stopped(self) -> Iterator[None]:
-        self._stopped_at = self._clock()
+        self._stopped_at = self._now()
         try:
             yield
         finally:
-            self._lost_s += self._clock() - self._stopped_at
+            self._lost_s += self._now() - self._stopped_at
             self._stopped_at = None
-
-
-def _when_finished() -> float:
-    """An accelerator works on after a call has returned."""
-    torch.accelerator.synchronize()
-    return time.perf_counter()

@@ -46,8 +46,8 @@ class Failure(NamedTuple):
     def wants_values(self) -> bool:
         """The forward depends on what is in a tensor, or does something that shapes cannot."""
         lacks = isinstance(self.error, (NoValuesError, NotImplementedError))
-        told = str(self.error).lower()
-        return self.on_shapes and (lacks or "meta" in told or "tensor subclass" in told)
+        message = str(self.error).lower()
+        return self.on_shapes and (lacks or "meta" in message or "tensor subclass" in message)
 
 
 @dataclass
@@ -75,7 +75,8 @@ class Runner:
             for _ in range(_TIMED_RUNS):
                 tree = CallTree(Parts(self.model), Stopwatch(device))
                 runs.append(self._run(ran.attempt, tree, False))
-        whole = [root for root in runs if root is not None and _alike(root, ran.root)]
+        paths = [node.path for node in nodes(ran.root)]
+        whole = [root for root in runs if root is not None and [node.path for node in nodes(root)] == paths]
         if whole:
             quickest = min(whole, key=lambda root: root.total(SECONDS))
             for node, timed in zip(nodes(ran.root), nodes(quickest), strict=True):
@@ -92,7 +93,9 @@ class Runner:
         try:
             with contextlib.ExitStack() as around:
                 if on_shapes:
-                    around.enter_context(_without_memory(self.model))
+                    if any(isinstance(module, torch.jit.ScriptModule) for module in self.model.modules()):
+                        raise NoValuesError("a scripted module keeps its weights to itself")
+                    around.enter_context(twinned(self.model, without_values))
                 arguments, keywords = attempt.made(device_of(self.model), on_shapes)
                 around.enter_context(tree.listening())
                 for meter in meters:
@@ -101,15 +104,9 @@ class Runner:
         except Exception as error:  # the user's own, from forward: another way of calling may fit
             if is_the_scripts(error):
                 raise
-            self.failures.append(Failure(attempt, error, tree.under_way(), on_shapes))
+            self.failures.append(Failure(attempt, error, tree.last_raised(), on_shapes))
             return None
         return tree.root
-
-
-def _without_memory(model: nn.Module) -> contextlib.AbstractContextManager[None]:
-    if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
-        raise NoValuesError("a scripted module keeps its weights to itself")
-    return twinned(model, without_values)
 
 
 @contextlib.contextmanager
@@ -131,10 +128,6 @@ def without_a_trace(model: nn.Module, training: bool | None) -> Iterator[None]:
 def device_of(model: nn.Module) -> torch.device | None:
     held = (value.device for value in (*model.parameters(), *model.buffers()))
     return next(held, None)
-
-
-def _alike(one: Node, other: Node) -> bool:
-    return [node.path for node in nodes(one)] == [node.path for node in nodes(other)]
 
 
 # Which way of calling the model is meant, and how to run it: found by trying.
@@ -161,52 +154,36 @@ class Chooser:
             self.attempts = [known]
             self.notes.append(NOTE)
         ran = self._first_fitting()
-        ran = self._with_batch(ran) if ran else None
+        if ran and not ran.attempt.batched and _unbatched(ran.root):
+            # A convolution takes an image without a batch too, which is rarely what was meant.
+            batched = (self.runner.counted(each, ran.on_shapes) for each in self.attempts if each.batched)
+            ran = next((each for each in batched if each is not None), ran)
         return self.runner.timed(ran) if ran and self.timed and not ran.on_shapes else ran
 
     def _first_fitting(self) -> Ran | None:
+        device = device_of(self.runner.model)
+        may_run_for_real = not self.only_shapes and (device is None or device.type != "meta")
         for attempt in self.attempts:
-            for on_shapes in self._ways(attempt):
+            for on_shapes in self._ways(attempt) if may_run_for_real else (True,):
                 ran = self.runner.counted(attempt, on_shapes)
                 if ran is not None:
                     return ran
                 if not self.runner.failures[-1].wants_values:
                     break
-        return self._at_last() if self._may_run_for_real() else None
-
-    def _ways(self, attempt: Attempt) -> list[bool]:
-        """Whether to run on shapes, in the order of trying."""
-        if not self._may_run_for_real():
-            return [True]
-        return [False] if self.timed or _is_quick(self.runner.model, attempt) else [True, False]
-
-    def _may_run_for_real(self) -> bool:
-        device = device_of(self.runner.model)
-        return not self.only_shapes and (device is None or device.type != "meta")
-
-    def _at_last(self) -> Ran | None:
-        """For real, what only shapes have refused so far."""
+        if not may_run_for_real:
+            return None
+        # At last for real, what only shapes have refused so far.
         done = [failure.attempt for failure in self.runner.failures if not failure.on_shapes]
-        for attempt in self.attempts:
-            if not any(attempt is each for each in done):
-                ran = self.runner.counted(attempt, False)
-                if ran is not None:
-                    return ran
-        return None
+        waiting = [attempt for attempt in self.attempts if not any(attempt is each for each in done)]
+        runs = (self.runner.counted(attempt, False) for attempt in waiting)
+        return next((ran for ran in runs if ran is not None), None)
 
-    def _with_batch(self, ran: Ran) -> Ran:
-        """A convolution takes an image without a batch too, which is rarely what was meant."""
-        if ran.attempt.batched or not _unbatched(ran.root):
-            return ran
-        batched = [attempt for attempt in self.attempts if attempt.batched]
-        runs = (self.runner.counted(attempt, ran.on_shapes) for attempt in batched)
-        return next((each for each in runs if each is not None), ran)
-
-
-def _is_quick(model: nn.Module, attempt: Attempt) -> bool:
-    given = named_leaves((attempt.call.arguments, attempt.call.keywords), (Blank, torch.Tensor))
-    elements = sum(math.prod(value.size) if isinstance(value, Blank) else value.numel() for _, value in given)
-    return elements * sum(value.numel() for value in model.parameters()) < _QUICK
+    def _ways(self, attempt: Attempt) -> tuple[bool, ...]:
+        """Whether to run on shapes, in the order of trying."""
+        inputs = named_leaves((attempt.call.arguments, attempt.call.keywords), (Blank, torch.Tensor))
+        elements = sum(math.prod(value.size) if isinstance(value, Blank) else value.numel() for _, value in inputs)
+        work = elements * sum(value.numel() for value in self.runner.model.parameters())
+        return (False,) if self.timed or work < _QUICK else (True, False)
 
 
 def _unbatched(root: Node) -> bool:
@@ -236,9 +213,18 @@ def materialised(runner: Runner, attempts: list[Attempt]) -> Attempt | None:
     lazy = runner.model
     for attempt in attempts:
         runner.model = _copy(lazy)
-        with _first_run(runner.model, runner.training):
-            if runner.plain(attempt):
-                return attempt
+        mode = contextlib.nullcontext() if runner.training is None else in_mode(runner.model, runner.training)
+        # Nothing is put back, since the copy is ours; random numbers are.
+        with (
+            randomness_kept(),
+            contextlib.redirect_stdout(io.StringIO()),
+            contextlib.redirect_stderr(io.StringIO()),
+            warnings.catch_warnings(),
+        ):
+            warnings.simplefilter("ignore")
+            with mode, uncompiled(), without_global_hooks(), torch.inference_mode(False), torch.no_grad():
+                if runner.plain(attempt):
+                    return attempt
     runner.model = lazy
     return None
 
@@ -246,18 +232,20 @@ def materialised(runner: Runner, attempts: list[Attempt]) -> Attempt | None:
 def sized_copy(model: nn.Module, calls: list[Call]) -> nn.Module:
     """A copy whose layers have their sizes, or what the model raised; inputs on meta are made."""
     runner = Runner(model, training=False)
-    if materialised(runner, [Attempt(exchanged(call, _made_when_needed)) for call in calls]) is None:
+    made_when_needed = [
+        Attempt(exchanged(call, lambda value: Blank(tuple(value.shape), value.dtype) if value.is_meta else value))
+        for call in calls
+    ]
+    if materialised(runner, made_when_needed) is None:
         raise runner.failures[0].error
     return runner.model
 
 
-def _made_when_needed(tensor: torch.Tensor) -> Any:
-    return Blank(tuple(tensor.shape), tensor.dtype) if tensor.is_meta else tensor
-
-
 def _copy(model: nn.Module) -> nn.Module:
     # A lazy parameter can be copied, a lazy buffer cannot: it is made anew.
-    fresh = {id(value): _fresh(value) for value in model.buffers() if nn.parameter.is_lazy(value)}
+    kind: Any = nn.parameter.UninitializedBuffer
+    lazy = (value for value in model.buffers() if nn.parameter.is_lazy(value))
+    fresh = {id(value): kind(device=value.device, dtype=value.dtype) for value in lazy}
     try:
         return copy.deepcopy(model, fresh)
     except Exception as error:  # whatever the user's objects say to being copied
@@ -267,45 +255,25 @@ def _copy(model: nn.Module) -> nn.Module:
         ) from error
 
 
-def _fresh(buffer: torch.Tensor) -> torch.Tensor:
-    kind: Any = nn.parameter.UninitializedBuffer
-    made: torch.Tensor = kind(device=buffer.device, dtype=buffer.dtype)
-    return made
-
-
-@contextlib.contextmanager
-def _first_run(model: nn.Module, training: bool | None) -> Iterator[None]:
-    """Nothing is put back, since the copy is ours; random numbers are."""
-    quiet = contextlib.redirect_stdout(io.StringIO()), contextlib.redirect_stderr(io.StringIO())
-    mode = contextlib.nullcontext() if training is None else in_mode(model, training)
-    with randomness_kept(), quiet[0], quiet[1], warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        with mode, uncompiled(), without_global_hooks(), torch.inference_mode(False), torch.no_grad():
-            yield
-
-
 # Why a model could not be run for its summary, in a sentence.
 _LONGEST = 200
 
 
 def does_not_fit(failure: Failure) -> UsageError:
     """the model does not take [1, 3, 20, 20] float32: `fc` (Linear) was given [1, 75]: RuntimeError: ..."""
-    return UsageError(f"the model does not take {_given(failure.attempt)}: {_where(failure)}{_why(failure)}.")
+    call = failure.attempt.call
+    named = [(f"{name}: ", value) for name, value in call.keywords.items()]
+    blanks = [
+        f"{name}{list(value.size)} {dtype_name(value.dtype)}"
+        for name, value in [*(("", value) for value in call.arguments), *named]
+        if isinstance(value, Blank)
+    ]
+    what = ", ".join(blanks) or "a call without inputs"
+    return UsageError(f"the model does not take {what}: {_where(failure)}{_why(failure)}.")
 
 
 def cannot_run(failure: Failure) -> str:
     return f"Parameters only, since forward needs the values of tensors: {_where(failure)}{_why(failure)}."
-
-
-def _given(attempt: Attempt) -> str:
-    blanks = [(name, value) for name, value in _arguments(attempt) if isinstance(value, Blank)]
-    told = [f"{name}{list(blank.size)} {dtype_name(blank.dtype)}" for name, blank in blanks]
-    return ", ".join(told) or "a call without inputs"
-
-
-def _arguments(attempt: Attempt) -> list[tuple[str, object]]:
-    named = [(f"{name}: ", value) for name, value in attempt.call.keywords.items()]
-    return [*(("", value) for value in attempt.call.arguments), *named]
 
 
 def _where(failure: Failure) -> str:

@@ -16,7 +16,6 @@ from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
 from torch_debugger.model.nested_tensors import Seen, dtype_name, sizes_text
-from torch_debugger.model.parameter_counts import Held
 from torch_debugger.model.summary_rows import Own, Row, down_to
 from torch_debugger.records.units import bytes_text
 from torch_debugger.system.errors import UsageError
@@ -101,9 +100,18 @@ class Summary:
             "macs": self.macs, "flops": self.flops, "output_bytes": self.total_output_bytes,
             "seconds": self.total.seconds,
         }  # fmt: skip
+        words = ("path", "name", "kind", "depth", "calls", "called", "reused", "params", "trainable_params")
+        rows = [
+            {name: getattr(row, name) for name in words} | {
+                "kernel": list(row.kernel) if row.kernel else None,
+                "inputs": _plain_tensors(row.inputs), "outputs": _plain_tensors(row.outputs),
+                "dtype": row.dtype, "device": row.device, "tied": list(row.tied), "own": asdict(row.own),
+            }
+            for row in self.rows
+        ]  # fmt: skip
         return {
-            "model": self.model, "inputs": plain_tensors(self.inputs), "ran": self.ran, "totals": totals,
-            "rows": [plain_row(row) for row in self.rows], "notes": list(self.notes),
+            "model": self.model, "inputs": _plain_tensors(self.inputs), "ran": self.ran, "totals": totals,
+            "rows": rows, "notes": list(self.notes),
         }  # fmt: skip
 
     def text(self, width: int | None = None) -> str:
@@ -131,8 +139,20 @@ class Summary:
             yield line
 
     def _repr_html_(self) -> str:
-        layout = self._laid_out(None)
-        return html_table(layout, self._look.columns, self._below())
+        columns, style = self._look.columns, "padding: 1px 10px; white-space: pre; font-family: monospace;"
+
+        def line_html(kind: str, line: Line) -> str:
+            texts = [line.name.rstrip(), *(cell.strip() for cell in line.cells)]
+            sides = ["left", *("right" if column.is_number else "left" for column in columns)]
+            return "".join(
+                f'<{kind} style="{style} text-align: {side}">{escape(text)}</{kind}>'
+                for text, side in zip(texts, sides, strict=True)
+            )
+
+        titles, *lines = self._laid_out(None).lines
+        body = "".join(f"<tr>{line_html('td', line)}</tr>" for line in lines)
+        below = "<br>".join(escape(line) for line in self._below())
+        return f"<table><thead><tr>{line_html('th', titles)}</tr></thead><tbody>{body}</tbody></table><p>{below}</p>"
 
     def _lines(self, width: int | None) -> Iterator[Text]:
         layout = self._laid_out(width)
@@ -151,25 +171,58 @@ class Summary:
             yield Text(f"Too narrow for: {names}. {layout.wanted} characters are enough.")
 
     def _laid_out(self, width: int | None) -> Layout:
-        return laid_out(self._entries(), self._look.columns, self._look.col_width, width)
-
-    def _entries(self) -> list[Entry]:
-        rows = down_to(self.rows, self._look.depth)
-        settings = self._look.settings
-        if HIDE_REUSED in settings:
+        look, columns = self._look, self._look.columns
+        rows = down_to(self.rows, look.depth)
+        if HIDE_REUSED in look.settings:
             rows = [row for row in rows if not row.reused]
-        if not in_torchinfos_form(settings):
+        if not _in_torchinfos_form(look.settings):
             rows = drawn_together(rows)
-        found = []
-        for row, name in zip(rows, tree_names(rows, settings), strict=True):
-            cells = tuple(column.cell(row, self.total, times(settings)) for column in self._look.columns)
-            found.append(Entry(name.text, cells, row))
-            if self._look.show_held and not row.reused:
-                found += [held_entry(held, name.inside, self._look.columns) for held in row.held]
-        return found
+        has_kernels = any(column.name == "kernel_size" for column in columns)
+        entries = []
+        for row, (name, inside) in zip(rows, tree_names(rows, look.settings), strict=True):
+            cells = tuple(column.cell(row, self.total, _times(look.settings)) for column in columns)
+            entries.append(Entry(name, cells, row))
+            for held in row.held if look.show_held and not row.reused else ():
+                # a parameter below the row that holds it; its count is part of the row's
+                size = str(list(held.size)) if not held.lazy else "(no size yet)"
+                texts = {
+                    "kernel_size": size,
+                    "num_params": f"of these {held.elements:,}",
+                    "dtype": dtype_name(held.dtype),
+                }
+                name = held.name if has_kernels else f"{held.name} {size}"
+                entries.append(Entry(inside + name, tuple((texts.get(column.name, ""),) for column in columns)))
+        return laid_out(entries, columns, look.col_width, width)
 
     def _below(self) -> list[str]:
-        return [*total_lines(self), *self.notes]
+        """The totals and the notes."""
+        total = self.total
+        lines = [
+            f"Total params: {total.params:,} ({bytes_text(total.param_bytes)})",
+            f"Trainable params: {total.trainable_params:,}",
+            f"Non-trainable params: {self.frozen_params:,}",
+        ]
+        if self.ran:
+            dtypes = ", ".join(dict.fromkeys(one.dtype for one in self.inputs))
+            lines.append(f"Input: {sizes_text(self.inputs)[0]} {dtypes}".rstrip())
+            if total.macs:
+                lines.append(f"Total mult-adds: {_short_count(total.macs)} ({_short_count(2 * total.macs)} FLOPs)")
+            lines.append(f"Outputs of all layers: {bytes_text(total.output_bytes)}")
+            if total.seconds:
+                lines.append(f"Forward: {total.seconds * 1e3:,.2f} ms")
+        return [*lines, *self.notes]
+
+
+def _plain_tensors(seen: tuple[Seen, ...]) -> list[dict[str, Any]]:
+    return [{"name": one.name, "size": list(one.size), "dtype": one.dtype} for one in seen]
+
+
+def _short_count(count: float) -> str:
+    """1.81 G, 950"""
+    for letter, size in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if count >= size:
+            return f"{count / size:.3g} {letter}"
+    return f"{count:g}"
 
 
 # The columns of a summary: their names in torchinfo's words and in ours, and what they say of a row.
@@ -202,12 +255,8 @@ def _params(row: Row, total: Own) -> Cell:
     return ("(tied)",) if row.tied else NOTHING
 
 
-def _output(row: Row, total: Own) -> Cell:
-    return ("(not called)",) if row.idle else sizes_text(row.outputs)
-
-
 def _counted(operations: int) -> Cell:
-    return (f"{operations:,}", short_count(operations)) if operations else NOTHING
+    return (f"{operations:,}", _short_count(operations)) if operations else NOTHING
 
 
 _ALL = (
@@ -216,7 +265,10 @@ _ALL = (
         needs_run=False, is_number=False,
     ),
     Column("input_size", "Input", lambda row, total: sizes_text(row.inputs), is_number=False),
-    Column("output_size", "Output", _output, is_number=False),
+    Column(
+        "output_size", "Output", lambda row, total: ("(not called)",) if row.idle else sizes_text(row.outputs),
+        is_number=False,
+    ),
     Column("num_params", "Params", _params, needs_run=False),
     Column(
         "params_percent", "Params %",
@@ -244,20 +296,19 @@ def chosen_columns(names: Iterable[str] | None, has_input: bool) -> tuple[Column
     if names is None:
         usual = [COLUMNS[name] for name in _USUAL]
         return tuple(column for column in usual if has_input or not column.needs_run)
-    chosen = [_named(str(getattr(name, "value", name))) for name in ([names] if isinstance(names, str) else names)]
+    chosen = []
+    for each in [names] if isinstance(names, str) else names:
+        wanted = str(getattr(each, "value", each))
+        name = _ALSO.get(wanted, wanted)
+        if name not in COLUMNS:
+            near = difflib.get_close_matches(name, [*COLUMNS, *_ALSO], n=1)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            raise UsageError(f"there is no column {name!r}.{hint} There are: {', '.join(COLUMNS)}.")
+        chosen.append(COLUMNS[name])
     waiting = [column.name for column in chosen if column.needs_run and not has_input]
     if waiting:
         raise UsageError(f"the columns {', '.join(waiting)} need a run of the model: give it input_size or input_data.")
     return tuple(chosen)
-
-
-def _named(name: str) -> Column:
-    name = _ALSO.get(name, name)
-    if name not in COLUMNS:
-        near = difflib.get_close_matches(name, [*COLUMNS, *_ALSO], n=1)
-        hint = f" Did you mean {near[0]!r}?" if near else ""
-        raise UsageError(f"there is no column {name!r}.{hint} There are: {', '.join(COLUMNS)}.")
-    return COLUMNS[name]
 
 
 # Rows and columns fitted into a width: what is too long gets shorter, what does not fit is named.
@@ -286,15 +337,6 @@ class Entry(NamedTuple):
     row: Row | None = None
 
 
-def held_entry(held: Held, before: str, columns: tuple[Column, ...]) -> Entry:
-    """A parameter below the row that holds it; its count is part of the row's."""
-    size = str(list(held.size)) if not held.lazy else "(no size yet)"
-    has_kernels = any(column.name == "kernel_size" for column in columns)
-    said = {"kernel_size": size, "num_params": f"of these {held.elements:,}", "dtype": dtype_name(held.dtype)}
-    name = held.name if has_kernels else f"{held.name} {size}"
-    return Entry(before + name, tuple((said.get(column.name, ""),) for column in columns))
-
-
 def laid_out(entries: Sequence[Entry], columns: tuple[Column, ...], col_width: int, width: int | None) -> Layout:
     """Operations are shortened first, then sizes, then names; what still does not fit is left out."""
     everything = [Entry("Layer", tuple((column.title,) for column in columns)), *entries]
@@ -307,7 +349,13 @@ def laid_out(entries: Sequence[Entry], columns: tuple[Column, ...], col_width: i
     for place in [*sorted(range(1, kept + 1), key=lambda place: not columns[place - 1].is_number), 0]:
         excess = 0 if width is None else _total(widths[: kept + 1]) - width
         widths[place] = max(widths[place] - max(excess, 0), narrowest[place])
-    lines = [_line(entry, widths, columns[:kept]) for entry in everything]
+    lines = []
+    for entry in everything:
+        cells = []
+        for cell, cell_width, column in zip(entry.cells, widths[1:], columns[:kept], strict=False):
+            text = _fitted(cell, cell_width)
+            cells.append(text.rjust(cell_width) if column.is_number else text.ljust(cell_width))
+        lines.append(Line(_cut(entry.name, widths[0]).ljust(widths[0]), tuple(cells), entry.row))
     return Layout(lines, _total(widths[: kept + 1]), wanted, list(columns[kept:]))
 
 
@@ -322,19 +370,11 @@ def _total(widths: Sequence[int]) -> int:
     return sum(widths) + _GAP * (len(widths) - 1)
 
 
-def _line(entry: Entry, widths: list[int], columns: tuple[Column, ...]) -> Line:
-    cells = tuple(
-        _fitted(cell, width).rjust(width) if column.is_number else _fitted(cell, width).ljust(width)
-        for cell, width, column in zip(entry.cells, widths[1:], columns, strict=False)
-    )
-    return Line(cut(entry.name, widths[0]).ljust(widths[0]), cells, entry.row)
-
-
 def _fitted(cell: Cell, width: int) -> str:
-    return next((form for form in cell if len(form) <= width), cut(cell[-1], width))
+    return next((form for form in cell if len(form) <= width), _cut(cell[-1], width))
 
 
-def cut(text: str, width: int) -> str:
+def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else f"{text[: width - 1]}…"
 
 
@@ -356,47 +396,31 @@ def read_settings(row_settings: Iterable[str] | None) -> frozenset[str]:
     return settings
 
 
-def in_torchinfos_form(settings: frozenset[str]) -> bool:
+def _in_torchinfos_form(settings: frozenset[str]) -> bool:
     return bool(settings & {DEPTH, VAR_NAMES})
 
 
-def times(settings: frozenset[str]) -> str:
+def _times(settings: frozenset[str]) -> str:
     return "x" if ASCII in settings else "\N{MULTIPLICATION SIGN}"
 
 
-class Name(NamedTuple):
-    text: str
-    inside: str  # what stands before the names of its parameters
-
-
-def tree_names(rows: Sequence[Row], settings: frozenset[str]) -> list[Name]:
-    """`conv1 (Conv2d)`; with torchinfo's settings `Conv2d (conv1): 1-1`."""
+def tree_names(rows: Sequence[Row], settings: frozenset[str]) -> list[tuple[str, str]]:
+    """`conv1 (Conv2d)`; with torchinfo's settings `Conv2d (conv1): 1-1`. And what stands before its parameters."""
     tree = _ASCII_TREE if ASCII in settings else _TREE
-    labels = _torchinfos(rows, settings) if in_torchinfos_form(settings) else [_own(row) for row in rows]
-    names = []
-    for row, label, (before, inside) in zip(rows, labels, _guides(rows, tree), strict=True):
-        repeated = f" {times(settings)}{row.calls}" if row.calls > 1 else ""
-        names.append(Name(f"{before}{printable(label)}{repeated}", inside))
+    names, count = [], Counter[int]()
+    for row, (before, inside) in zip(rows, _guides(rows, tree), strict=True):
+        if _in_torchinfos_form(settings):
+            count[row.depth] += 1
+            name = f" ({row.name})" if VAR_NAMES in settings and row.name else ""
+            index = f": {row.depth}-{count[row.depth]}" if DEPTH in settings and row.depth else ""
+            label = f"{row.kind}{name}{index}"
+        else:
+            label = f"{row.name} ({row.kind})" if row.name else row.kind
+        if not label.isprintable():  # a module may be named after an escape sequence
+            label = ascii(label)[1:-1]
+        repeated = f" {_times(settings)}{row.calls}" if row.calls > 1 else ""
+        names.append((f"{before}{label}{repeated}", inside))
     return names
-
-
-def printable(text: str) -> str:
-    """A module may be named after an escape sequence."""
-    return text if text.isprintable() else ascii(text)[1:-1]
-
-
-def _own(row: Row) -> str:
-    return f"{row.name} ({row.kind})" if row.name else row.kind
-
-
-def _torchinfos(rows: Sequence[Row], settings: frozenset[str]) -> list[str]:
-    found, count = [], Counter[int]()
-    for row in rows:
-        count[row.depth] += 1
-        name = f" ({row.name})" if VAR_NAMES in settings and row.name else ""
-        index = f": {row.depth}-{count[row.depth]}" if DEPTH in settings and row.depth else ""
-        found.append(f"{row.kind}{name}{index}")
-    return found
 
 
 def _guides(rows: Sequence[Row], tree: dict[str, str]) -> list[tuple[str, str]]:
@@ -410,37 +434,6 @@ def _guides(rows: Sequence[Row], tree: dict[str, str]) -> list[tuple[str, str]]:
         found.append(("".join(levels[:-1]) + own, "".join(levels) + tree["passing" if has_inside else "over"]))
         following = {level for level in following if level < row.depth} | {row.depth}
     return found[::-1]
-
-
-# What stands below the table of a summary.
-_STEPS = (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3))
-
-
-def total_lines(summary: Summary) -> list[str]:
-    total = summary.total
-    lines = [
-        f"Total params: {total.params:,} ({bytes_text(total.param_bytes)})",
-        f"Trainable params: {total.trainable_params:,}",
-        f"Non-trainable params: {total.params - total.trainable_params:,}",
-    ]
-    if not summary.ran:
-        return lines
-    dtypes = ", ".join(dict.fromkeys(one.dtype for one in summary.inputs))
-    lines.append(f"Input: {sizes_text(summary.inputs)[0]} {dtypes}".rstrip())
-    if total.macs:
-        lines.append(f"Total mult-adds: {short_count(total.macs)} ({short_count(2 * total.macs)} FLOPs)")
-    lines.append(f"Outputs of all layers: {bytes_text(total.output_bytes)}")
-    if total.seconds:
-        lines.append(f"Forward: {total.seconds * 1e3:,.2f} ms")
-    return lines
-
-
-def short_count(count: float) -> str:
-    """1.81 G, 950"""
-    for letter, size in _STEPS:
-        if count >= size:
-            return f"{count / size:.3g} {letter}"
-    return f"{count:g}"
 
 
 # Layers alike, one after the other, shown once: the eighty blocks of a language model.
@@ -483,40 +476,3 @@ def _looks(row: Row) -> tuple[Any, ...]:
     sizes = tuple((held.name, held.size) for held in row.held)
     own = replace(row.own, seconds=0.0)
     return row.kind, row.inputs, row.outputs, row.calls, row.idle, row.reused, sizes, own, row.dtype, row.device
-
-
-# Rows as dictionaries of numbers and words.
-def plain_row(row: Row) -> dict[str, Any]:
-    words = ("path", "name", "kind", "depth", "calls", "called", "reused", "params", "trainable_params")
-    return {name: getattr(row, name) for name in words} | {
-        "kernel": list(row.kernel) if row.kernel else None,
-        "inputs": plain_tensors(row.inputs),
-        "outputs": plain_tensors(row.outputs),
-        "dtype": row.dtype,
-        "device": row.device,
-        "tied": list(row.tied),
-        "own": asdict(row.own),
-    }
-
-
-def plain_tensors(seen: tuple[Seen, ...]) -> list[dict[str, Any]]:
-    return [{"name": one.name, "size": list(one.size), "dtype": one.dtype} for one in seen]
-
-
-# A summary for a notebook.
-_CELL = "padding: 1px 10px; white-space: pre; font-family: monospace;"
-
-
-def html_table(layout: Layout, columns: tuple[Column, ...], below: list[str]) -> str:
-    sides = ["left", *("right" if column.is_number else "left" for column in columns)]
-    titles, *lines = [[line.name.rstrip(), *(cell.strip() for cell in line.cells)] for line in layout.lines]
-    head = "".join(_cell("th", text, side) for text, side in zip(titles, sides, strict=True))
-    body = "".join(
-        f"<tr>{''.join(_cell('td', text, side) for text, side in zip(line, sides, strict=True))}</tr>" for line in lines
-    )
-    said = "<br>".join(escape(line) for line in below)
-    return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table><p>{said}</p>"
-
-
-def _cell(kind: str, text: str, side: str) -> str:
-    return f'<{kind} style="{_CELL} text-align: {side}">{escape(text)}</{kind}>'

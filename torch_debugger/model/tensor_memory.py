@@ -160,37 +160,27 @@ def graph_containers(variables: Variables) -> Iterator[GraphContainer]:
     """Containers whose first and last entries both hold a graph."""
     for name, value in variables:
         if is_one_of(value, (list, deque, *DICTIONARIES)) and value:
-            oldest, newest = (first_tensor(entry) for entry in _ends(value))
+            values = value if is_one_of(value, (list, deque)) else value.values()
+            oldest, newest = first_tensor(next(iter(values))), first_tensor(next(reversed(values)))
             if oldest is not None and _has_graph(oldest) and _has_graph(newest):
                 yield GraphContainer(name, len(value), oldest)
-
-
-def _ends(value: Any) -> tuple[Any, Any]:
-    if is_one_of(value, (list, deque)):
-        return value[0], value[-1]
-    return next(iter(value.values())), next(reversed(value.values()))
 
 
 def sums(variables: Variables, loss: torch.Tensor) -> Iterator[GraphContainer]:
     """Scalars made by adding and adding; the loss at hand may be a sum of its own parts."""
     for name, value in variables:
         if is_a(value, torch.Tensor) and value is not loss and value.numel() == 1 and _has_graph(value):
-            count = _additions(value.grad_fn)
+            count, node = 0, value.grad_fn
+            while node is not None and node.name().startswith("AddBackward") and count < _LONGEST:
+                count += 1
+                operands = [operand for operand, _ in node.next_functions if operand is not None]
+                node = next((operand for operand in operands if operand.name().startswith("AddBackward")), None)
             if count > 1:
                 yield GraphContainer(name, count, value)
 
 
 def _has_graph(value: torch.Tensor | None) -> bool:
     return value is not None and value.grad_fn is not None
-
-
-def _additions(node: Any) -> int:
-    count = 0
-    while node is not None and node.name().startswith("AddBackward") and count < _LONGEST:
-        count += 1
-        operands = [operand for operand, _ in node.next_functions if operand is not None]
-        node = next((operand for operand in operands if operand.name().startswith("AddBackward")), None)
-    return count
 
 
 def steps_behind(tensor: torch.Tensor, starts: Sequence[int]) -> int:
