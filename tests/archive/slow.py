@@ -8,7 +8,7 @@ from pathlib import Path
 
 from torch_debugger.log.decoder_values import FOREIGN, SCALARS, EventParser
 from torch_debugger.log.reader_columns import EventFile
-from torch_debugger.log.tfrecord import FRAME_BYTES, unframe
+from torch_debugger.log.tfrecord import FRAME_BYTES, HEAD_BYTES, frame
 
 Point = tuple[int, bytes, bytes]  # step, value and time, these as bits: NaN is NaN
 
@@ -16,7 +16,7 @@ Point = tuple[int, bytes, bytes]  # step, value and time, these as bits: NaN is 
 def slow_scalars(data: bytes, frames: int | None = None) -> dict[str, list[Point]]:
     """Of the whole file or of its first frames."""
     parser, found = EventParser(), dict[str, list[Point]]()
-    for payload in unframe(data).payloads[:frames]:
+    for payload in slow_payloads(data)[:frames]:
         try:
             event = parser.parse(payload)
         except FOREIGN:
@@ -27,8 +27,21 @@ def slow_scalars(data: bytes, frames: int | None = None) -> dict[str, list[Point
     return found
 
 
+def slow_payloads(data: bytes) -> list[bytes]:
+    """Of the sound frames at the start, one after the other."""
+    payloads: list[bytes] = []
+    while len(data) >= FRAME_BYTES:
+        length = int.from_bytes(data[:8], "little")
+        payload = data[HEAD_BYTES : HEAD_BYTES + length]
+        if data[: length + FRAME_BYTES] != frame([payload]):
+            break
+        payloads.append(payload)
+        data = data[length + FRAME_BYTES :]
+    return payloads
+
+
 def frame_ends(data: bytes) -> list[int]:
-    lengths = [len(payload) + FRAME_BYTES for payload in unframe(data).payloads]
+    lengths = [len(payload) + FRAME_BYTES for payload in slow_payloads(data)]
     return list(itertools.accumulate(lengths))
 
 

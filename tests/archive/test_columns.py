@@ -17,9 +17,7 @@ from torch.utils.tensorboard import SummaryWriter
 
 from tests.archive.slow import columns_of, frame_ends, read_bytes, read_file, slow_scalars
 from tests.runlog.logs import event_file, rows, scalars, write
-from torch_debugger.log import decoder_columns as chunk
-from torch_debugger.log import decoder_columns as splitting
-from torch_debugger.log import decoder_columns as templates
+from torch_debugger.log import decoder_columns, tfrecord
 from torch_debugger.log import reader_columns as event_files
 from torch_debugger.log.reader_columns import Columns
 from torch_debugger.log.run import Run
@@ -53,9 +51,8 @@ def our_log(folder: Path) -> bytes:
 @pytest.fixture
 def columns_of_two(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small logs go through the columns as well."""
-    monkeypatch.setattr(templates, "FEWEST", 2)
-    monkeypatch.setattr(chunk, "FEWEST", 2)
-    monkeypatch.setattr(splitting, "_WALKS", (4, 8))
+    monkeypatch.setattr(decoder_columns, "FEWEST", 2)
+    monkeypatch.setattr(tfrecord, "_WALKS", (4, 8))
 
 
 @pytest.fixture(params=[torch_log, our_log], ids=["torch", "ours"])
@@ -66,16 +63,16 @@ def log(request: pytest.FixtureRequest, tmp_path: Path, columns_of_two: None) ->
 
 def test_columns_are_used_at_all(log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else everything below compares the slow way with itself."""
-    pieces: list[templates.Piece] = []
-    read_rows = templates.read_rows
+    pieces: list[decoder_columns.Piece] = []
+    read_rows = decoder_columns.read_rows
 
-    def remembered(rows: templates.Rows) -> Iterator[object]:
+    def remembered(rows: decoder_columns.Rows) -> Iterator[object]:
         for answer in read_rows(rows):
-            if isinstance(answer, templates.Piece):
+            if isinstance(answer, decoder_columns.Piece):
                 pieces.append(answer)
             yield answer
 
-    monkeypatch.setattr(chunk, "read_rows", remembered)
+    monkeypatch.setattr(decoder_columns, "read_rows", remembered)
 
     found = read_bytes(tmp_path / "read", log)
 
@@ -144,10 +141,10 @@ def test_read_while_it_grows(log: bytes, tmp_path: Path) -> None:
 
 def test_what_was_read_is_not_read_again(log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     asked: list[int] = []
-    original = event_files._read_padded
+    original = tfrecord.read_padded
     monkeypatch.setattr(
-        event_files,
-        "_read_padded",
+        tfrecord,
+        "read_padded",
         lambda file, offset, size: asked.append(offset) or original(file, offset, size),
     )
     ends = frame_ends(log)
@@ -228,7 +225,7 @@ def test_frames_are_found_whatever_their_rhythm(cycle: list[int], rounds: int, e
     sizes = [*cycle * rounds, *range(extra), *cycle * 20]
     data = frame([bytes(size) for size in sizes])
 
-    found = splitting.split(np.frombuffer(data, np.uint8))
+    found = tfrecord.split(np.frombuffer(data, np.uint8))
 
     assert found.lengths.tolist() == sizes
     assert found.starts.tolist() == [0, *itertools.accumulate(size + 16 for size in sizes)][:-1]

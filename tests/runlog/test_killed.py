@@ -68,7 +68,7 @@ def test_kill_at_any_moment(tmp_path: Path) -> None:
 
         assert steps == list(range(len(steps)))
         assert len(steps) >= last_line
-        whole_events = unframe(event_file(folder).read_bytes()).payloads
+        whole_events = unframe(event_file(folder).read_bytes())
         assert len(tensorboard_events(event_file(folder))) == len(whole_events)
 
 

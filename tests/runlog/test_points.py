@@ -19,7 +19,7 @@ from tests.runlog.peers import tensorboard_run
 from torch_debugger.log import writer as waiting
 from torch_debugger.log.decoder_records import Decoder
 from torch_debugger.log.scalar_events import GivenTime, Point, encode_points
-from torch_debugger.log.tfrecord import unframe
+from torch_debugger.log.tfrecord import frame, unframe
 from torch_debugger.log.writer import LogWriter, Waiting
 from torch_debugger.records import Scalars
 
@@ -32,9 +32,9 @@ any_point = st.tuples(
 
 
 def events(data: bytes) -> list[Scalars]:
-    frames, decoder = unframe(data), Decoder()
-    assert not frames.damaged
-    return [record for payload in frames.payloads for record in decoder.decode(payload)]  # type: ignore[misc]
+    payloads, decoder = unframe(data), Decoder()
+    assert frame(payloads) == data
+    return [record for payload in payloads for record in decoder.decode(payload)]  # type: ignore[misc]
 
 
 def points_of(records: list[Scalars]) -> list[tuple[str, bytes, int]]:

@@ -17,6 +17,7 @@ from torch_debugger.log.protobuf import (
     TENSOR_SHAPE,
     TENSOR_STRINGS,
     TENSOR_TYPE,
+    as_bytes,
     fields,
     message,
     read_varint,
@@ -73,8 +74,9 @@ class EventParser:
         summary = fields(parts.get(numbers.EVENT_SUMMARY, b""))
         values = [self._value(body) for number, body in summary if number == numbers.SUMMARY_VALUE]
         return Event(
-            step, time, values + _graph(parts), parts.get(numbers.EVENT_SUMMARY) == b"", _starts_session(parts)
-        )
+            step, time, values + _graph(parts), parts.get(numbers.EVENT_SUMMARY) == b"",
+            message(parts.get(numbers.EVENT_SESSION, b"")).get(numbers.SESSION_STATUS) == numbers.SESSION_START,
+        )  # fmt: skip
 
     def _value(self, data: bytes) -> Value:
         parts = message(data)
@@ -85,7 +87,11 @@ class EventParser:
             return Value(tag, SCALARS, number, numbers.VALUE_SIMPLE, b"", b"")
         form = next((form for form in _FORMS if form in parts), 0)
         body = parts.get(form, b"")
-        content = self._learn_plugin(tag, parts)
+        metadata = message(parts.get(numbers.VALUE_METADATA, b""))
+        plugin = message(metadata.get(numbers.METADATA_PLUGIN, b""))
+        if numbers.PLUGIN_NAME in plugin:
+            self._plugins[tag] = plugin[numbers.PLUGIN_NAME].decode("utf-8", "replace")
+        content: bytes = plugin.get(numbers.PLUGIN_CONTENT, b"")
         if form == numbers.VALUE_TENSOR:
             return self._tensor(tag, body, content)
         kind = _FORMS.get(form) or self._plugins.get(tag, TENSORS)
@@ -106,14 +112,6 @@ class EventParser:
                 kind = _PLUGINS.get(plugin, plugin)
         return Value(tag, kind, number or 0.0, numbers.VALUE_TENSOR, body, content)
 
-    def _learn_plugin(self, tag: str, parts: dict[int, Any]) -> bytes:
-        metadata = message(parts.get(numbers.VALUE_METADATA, b""))
-        plugin = message(metadata.get(numbers.METADATA_PLUGIN, b""))
-        if numbers.PLUGIN_NAME in plugin:
-            self._plugins[tag] = plugin[numbers.PLUGIN_NAME].decode("utf-8", "replace")
-        content: bytes = plugin.get(numbers.PLUGIN_CONTENT, b"")
-        return content
-
 
 def _graph(parts: dict[int, Any]) -> list[Value]:
     """A graph has no tag of its own."""
@@ -123,17 +121,13 @@ def _graph(parts: dict[int, Any]) -> list[Value]:
     return [] if graph is None else [Value("graph", GRAPHS, 0.0, numbers.EVENT_GRAPH, graph, b"")]
 
 
-def _starts_session(parts: dict[int, Any]) -> bool:
-    session = message(parts.get(numbers.EVENT_SESSION, b""))
-    return bool(session.get(numbers.SESSION_STATUS) == numbers.SESSION_START)
-
-
 # TensorProto to numpy: every numeric type in each of the forms in which writers store it.
 _MOST_DIMENSIONS = 254  # TensorFlow's own limit
+_MOST_REPEATED = 1 << 24  # numbers that one stands for
 
 
 def read_strings(tensor: bytes) -> list[bytes]:
-    return [_bytes(value) for number, value in fields(tensor) if number == TENSOR_STRINGS]
+    return [as_bytes(value) for number, value in fields(tensor) if number == TENSOR_STRINGS]
 
 
 def read_single(tensor: bytes) -> float | None:
@@ -152,19 +146,21 @@ def read_numbers(tensor: bytes) -> NDArray[np.float64]:
     if values is None:
         raise ValueError("a tensor without numbers")
     if values.size == 1 and math.prod(shape) > 1:  # the last number stands for all that follow
-        values = np.repeat(values, _bounded(math.prod(shape)))
+        if math.prod(shape) > _MOST_REPEATED:
+            raise ValueError(f"a tensor that claims {math.prod(shape)} numbers and holds one")
+        values = np.repeat(values, math.prod(shape))
     return values.reshape(shape).astype(np.float64)
 
 
 def _values(tensor: bytes, parts: dict[int, Any]) -> NDArray[Any] | None:
     kind, content = parts.get(TENSOR_TYPE, 0), parts.get(TENSOR_CONTENT, b"")
     if content:
-        return _raw(_bytes(content), kind)
+        return _raw(as_bytes(content), kind)
     joined = dict.fromkeys((numbers.TENSOR_FLOATS, numbers.TENSOR_DOUBLES), b"")
     whole: list[int] = []
     for number, value in fields(tensor):
         if number in joined:
-            joined[number] += _bytes(value)
+            joined[number] += as_bytes(value)
         elif number in numbers.TENSOR_VARINTS or number == numbers.TENSOR_HALVES:
             whole += [value] if isinstance(value, int) else _unpacked(value)
     if kind in (numbers.HALF, numbers.BFLOAT16):
@@ -192,7 +188,7 @@ def _unpacked(packed: bytes) -> list[int]:
 
 def shape_of(parts: dict[int, Any]) -> tuple[int, ...]:
     dimensions = [
-        _bytes(each) for number, each in fields(_bytes(parts.get(TENSOR_SHAPE, b""))) if number == SHAPE_DIMENSION
+        as_bytes(each) for number, each in fields(as_bytes(parts.get(TENSOR_SHAPE, b""))) if number == SHAPE_DIMENSION
     ]
     if len(dimensions) > _MOST_DIMENSIONS:
         raise ValueError(f"a tensor of {len(dimensions)} dimensions")
@@ -203,9 +199,3 @@ def _bounded(size: int) -> int:
     if size > 1 << 24:
         raise ValueError(f"a tensor that claims {size} numbers and holds one")
     return size
-
-
-def _bytes(value: Any) -> bytes:
-    if not isinstance(value, bytes):
-        raise ValueError("a number where bytes belong")
-    return value

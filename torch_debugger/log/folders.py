@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import NamedTuple
 
-from torch_debugger.log import decoder_values as parsing
 from torch_debugger.log import media
 from torch_debugger.log.decoder_values import FOREIGN, SCALARS, EventParser
 from torch_debugger.log.event_files import MARK, event_file_state, writer_in
@@ -54,18 +53,22 @@ def find_runs(root: str) -> list[Found]:
 def _folded(found: list[Found]) -> list[Found]:
     """What `add_hparams` and `add_scalars` have put into folders of their own belongs to the run around it."""
     runs = {run.folder: run for run in found}
-    for around in _with_runs_below(runs):
+    for around in sorted(_with_runs_below(runs), key=lambda run: -len(run.folder)):  # the innermost first
         parts = [*hparam_folders(around.folder), *(each.folder for each in series_folders(around.folder))]
         inside = [runs.pop(folder) for folder in parts if folder in runs]
         changed = max((run.changed for run in inside), default=around.changed)
         runs[around.folder] = replace(around, changed=max(around.changed, changed))
-        if not inside and _is_frame_of_trials(around):
-            del runs[around.folder]
+        # A writer that did nothing but tell of several trials: its own log is empty.
+        if not inside and around.size_bytes <= _EMPTY_BYTES and folders_of_hparams(around.folder):
+            logs = [EventFile(path) for path in event_files(around.folder)]
+            for log in logs:
+                log.poll()
+            if not any(log.columns.tags or log.items for log in logs):
+                del runs[around.folder]
     return list(runs.values())
 
 
 def _with_runs_below(runs: dict[str, Found]) -> list[Found]:
-    """The innermost first."""
     around: dict[str, Found] = {}
     for folder in runs:
         above = os.path.dirname(folder)
@@ -75,17 +78,7 @@ def _with_runs_below(runs: dict[str, Found]) -> list[Found]:
             if above == os.path.dirname(above):
                 break
             above = os.path.dirname(above)
-    return sorted(around.values(), key=lambda run: -len(run.folder))
-
-
-def _is_frame_of_trials(run: Found) -> bool:
-    """A writer that did nothing but tell of several trials: its own log is empty."""
-    if run.size_bytes > _EMPTY_BYTES or not folders_of_hparams(run.folder):
-        return False
-    logs = [EventFile(path) for path in event_files(run.folder)]
-    for log in logs:
-        log.poll()
-    return not any(log.columns.tags or log.items for log in logs)
+    return list(around.values())
 
 
 def _entries(folder: str, met: set[tuple[int, int]]) -> list[os.DirEntry[str]]:
@@ -163,8 +156,8 @@ def _read(path: str, size_bytes: int) -> _Settings | None:
         return None
     said: dict[str, bool | float | str] = {}
     for _, payload in log.payloads(log.items):
-        with suppress(*parsing.FOREIGN):
-            for value in parsing.EventParser().parse(payload).values:
+        with suppress(*FOREIGN):
+            for value in EventParser().parse(payload).values:
                 said |= media.hparams(value)
     return tuple(sorted(said.items()))
 
@@ -190,10 +183,9 @@ class Series(NamedTuple):
 def series_folders(run_folder: str) -> list[Series]:
     """By chart and name. A folder is one if its name begins with the only tag that is in it, and the process
     that wrote it wrote the run as well."""
-    names = _event_names(run_folder)
-    if not names:
+    writers = {writer_in(os.path.basename(path)) for path in event_files(run_folder)}
+    if not writers:
         return []
-    writers = {writer_in(name) for name in names}
     found = (_series(run_folder, folder, files, writers) for folder, files in _logs_below(run_folder))
     return sorted((each for each in found if each is not None), key=lambda each: (each.chart, each.name))
 
@@ -201,7 +193,8 @@ def series_folders(run_folder: str) -> list[Series]:
 def _series(run_folder: str, folder: str, files: list[str], writers: set[str]) -> Series | None:
     if any(writer_in(name) not in writers for name in files):
         return None
-    tags = {_only_tag(path, min(os.path.getsize(path), _HEAD_BYTES)) for path in _paths(folder, files)}
+    paths = [os.path.join(folder, name) for name in files]
+    tags = {_only_tag(path, min(os.path.getsize(path), _HEAD_BYTES)) for path in paths}
     tag = tags.pop() if len(tags) == 1 else None
     relative = os.path.relpath(folder, run_folder).replace(os.sep, "/")
     for start in (f"{tag}/", f"{(tag or '').replace('/', '_')}_"):
@@ -227,24 +220,13 @@ def _logs_below(root: str) -> Iterator[tuple[str, list[str]]]:
             yield folder, files
 
 
-def _event_names(folder: str) -> list[str]:
-    try:
-        return [entry.name for entry in os.scandir(folder) if MARK in entry.name and entry.is_file()]
-    except OSError:
-        return []
-
-
-def _paths(folder: str, names: list[str]) -> list[str]:
-    return [os.path.join(folder, name) for name in names]
-
-
 @lru_cache(maxsize=16384)
 def _only_tag(path: str, head_bytes: int) -> str | None:
     """The tag of all numbers at the beginning of a file; None if there are several, or anything else. How much
     is read stands in the call so that a file that was nearly empty is read again."""
     try:
         with open(path, "rb") as file:
-            payloads = unframe(file.read(head_bytes)).payloads
+            payloads = unframe(file.read(head_bytes))
         values = [value for payload in payloads for value in EventParser().parse(payload).values]
     except (OSError, *FOREIGN):
         return None

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 from torch_debugger.log.decoder_values import Value
-from torch_debugger.log.protobuf import fields, message, signed
+from torch_debugger.log.protobuf import as_bytes, fields, message, signed
 from torch_debugger.records.model import (
     BUFFER,
     CONSTANT,
@@ -46,20 +46,29 @@ class _Making:
         self._graph = graph
         self._notes = [node.texts["detail"] for node in graph.nodes if _is_note(node) and "detail" in node.texts]
         self._nodes, self._circles = ordered([node for node in graph.nodes if not _is_note(node)])
-        self._roles: Roles = roles_of(self._nodes)
+        self._roles: Roles = _Reading(self._nodes).roles()
         self._kept = [place for place, kind in enumerate(self._roles.kinds) if kind != GONE]
         self._levels = [levels_of(node.name) for node in self._nodes]
-        self._wrap = self._needs_root()
+        named = [self._levels[at] for at in self._kept if self._roles.kinds[at] not in (INPUT, OUTPUT)]
+        self._wrap = len({levels[:1] for levels in named}) != 1 or not named[0]
+        self._root = _WHOLE if self._wrap else named[0][0]
         self._paths = WholePaths()
         self._scopes: dict[str, GraphScope] = {}
         self._modules: dict[str, tuple[str, str]] = {}  # class and detail, by path
 
     def graph(self) -> ModelGraph:
-        self._learn_paths()
+        for place in self._kept:
+            self._learn(place)
         self._paths.start_over()
-        self._enter((self._root(),), "")
+        self._enter((self._root,), "")
         places = {place: at for at, place in enumerate(self._kept)}
-        shapes = self._all_shapes()
+        # Of each node one shape for every output that is named or read.
+        most = {place: max([0, *self._roles.shapes[place]]) for place in self._kept}
+        for place in self._kept:
+            for source, output in self._roles.sources[place]:
+                most[source] = max(most[source], min(output, _MOST_OUTPUTS))
+        named = self._roles.shapes
+        shapes = {place: [named[place].get(output) for output in range(most[place] + 1)] for place in self._kept}
         made = [self._node(place, shapes[place]) for place in self._kept]
         edges = [
             GraphEdge(places[source], output, at, made[places[source]].outputs[output])
@@ -67,24 +76,15 @@ class _Making:
             for source, output in self._roles.sources[place]
             if places[source] < at and output < len(made[places[source]].outputs)
         ]
-        modules = self._graph_modules(self._sizes(made))
+        sizes = self._sizes(made)
+        modules = tuple(
+            GraphModule(path, kind, sizes.get(path, 0), False, detail)
+            for path, (kind, detail) in sorted(self._modules.items(), key=lambda each: each[0] != "")
+        )
         return ModelGraph(tuple(made), tuple(edges), tuple(self._scopes.values()), self._note(), modules)
-
-    def _needs_root(self) -> bool:
-        told = [self._levels[at] for at in self._kept if self._roles.kinds[at] not in (INPUT, OUTPUT)]
-        return len({levels[:1] for levels in told}) != 1 or not told[0]
-
-    def _root(self) -> str:
-        if self._wrap:
-            return _WHOLE
-        return next(self._levels[at][0] for at in self._kept if self._roles.kinds[at] not in (INPUT, OUTPUT))
 
     def _around(self, place: int) -> Levels:
         return (_WHOLE, *self._levels[place]) if self._wrap else self._levels[place]
-
-    def _learn_paths(self) -> None:
-        for place in self._kept:
-            self._learn(place)
 
     def _learn(self, place: int) -> None:
         if self._roles.kinds[place] != OPERATION:
@@ -100,22 +100,17 @@ class _Making:
             name = node.name if node.name.startswith(f"{kind}/") else f"{kind}/{node.name}"
             return GraphNode(name, kind, kind, "", forms)
         if kind == PARAMETER and node.op == "prim::GetAttr":
-            return GraphNode(self._parameter_name(place), kind, kind, "", forms)
+            # Net/layers/0/conv1/weight, of Net/Sequential[layers]/.../weight/weight.5
+            around = self._around(place)
+            said = _ATTRIBUTE_NAME.search(node.texts.get("attr", ""))
+            own = said[1] if said else around[-1]
+            name = "/".join([around[0], *(level(each).name for each in around[1:-1]), own])
+            return GraphNode(name, kind, kind, "", forms)
         self._learn(place)
         scope = self._enter(self._around(place), node.texts.get("module", ""))
         op = node.op.rpartition("::")[2] or "operation"
-        return GraphNode(self._whole_name(place), kind, op, scope, forms, node.texts.get("detail", "")[:_MOST_DETAIL])
-
-    def _whole_name(self, place: int) -> str:
-        name = self._nodes[place].name
-        return f"{_WHOLE}/{name}" if self._wrap else name
-
-    def _parameter_name(self, place: int) -> str:
-        """Net/layers/0/conv1/weight, of Net/Sequential[layers]/.../weight/weight.5"""
-        around = self._around(place)
-        said = _ATTRIBUTE_NAME.search(self._nodes[place].texts.get("attr", ""))
-        name = said[1] if said else around[-1]
-        return "/".join([around[0], *(level(each).name for each in around[1:-1]), name])
+        name = f"{_WHOLE}/{node.name}" if self._wrap else node.name
+        return GraphNode(name, kind, op, scope, forms, node.texts.get("detail", "")[:_MOST_DETAIL])
 
     def _enter(self, around: Levels, module: str) -> str:
         """The scope's name; those around it are made as well."""
@@ -133,15 +128,6 @@ class _Making:
                 self._modules[path] = (kind, said)
             caller = name
         return caller
-
-    def _all_shapes(self) -> dict[int, list[Shape]]:
-        """Of each node one for every output that is told or read."""
-        most = {place: max([0, *self._roles.shapes[place]]) for place in self._kept}
-        for place in self._kept:
-            for source, output in self._roles.sources[place]:
-                most[source] = max(most[source], min(output, _MOST_OUTPUTS))
-        told = self._roles.shapes
-        return {place: [told[place].get(output) for output in range(most[place] + 1)] for place in self._kept}
 
     def _sizes(self, made: list[GraphNode]) -> dict[str, int]:
         """The numbers in the parameters of each scope, with all below it, as far as their shapes are told."""
@@ -162,32 +148,17 @@ class _Making:
             by_path[path] = by_path.get(path, 0) + size
         return by_path
 
-    def _graph_modules(self, sizes: dict[str, int]) -> tuple[GraphModule, ...]:
-        return tuple(
-            GraphModule(path, kind, sizes.get(path, 0), False, detail)
-            for path, (kind, detail) in sorted(self._modules.items(), key=lambda each: each[0] != "")
-        )
-
     def _note(self) -> str:
         graph = self._graph
+        controls = sum(node.controls for node in graph.nodes)
         said = [
             (graph.left_out, "more node was left out.", "more nodes were left out."),
-            (
-                graph.functions,
-                "function of its library is not drawn.",
-                "functions of its library are not drawn.",
-            ),
-            (
-                sum(node.controls for node in graph.nodes),
-                "control input, which carries no tensor, is not drawn.",
-                "control inputs, which carry no tensor, are not drawn.",
-            ),
-            (
-                self._circles,
-                "line that leads back in a circle had to be cut.",
-                "lines that lead back in a circle had to be cut.",
-            ),
-        ]
+            (graph.functions, "function of its library is not drawn.", "functions of its library are not drawn."),
+            (controls, "control input, which carries no tensor, is not drawn.",
+             "control inputs, which carry no tensor, are not drawn."),
+            (self._circles, "line that leads back in a circle had to be cut.",
+             "lines that lead back in a circle had to be cut."),
+        ]  # fmt: skip
         counted = [f"{count:,} {one if count == 1 else several}" for count, one, several in said if count]
         return " ".join([*self._notes, *counted])
 
@@ -302,16 +273,15 @@ class Roles(NamedTuple):
     shapes: list[dict[int, Shape]]  # of each node, by output
 
 
-def roles_of(nodes: list[Node]) -> Roles:
-    """`nodes` in an order in which sources stand first."""
-    return _Reading(nodes).roles()
-
-
 class _Reading:
+    """Of nodes in an order in which sources stand first."""
+
     def __init__(self, nodes: list[Node]) -> None:
         self._nodes = nodes
         self._places = {node.name: place for place, node in enumerate(nodes)}
-        self._inputs = [self._inputs_of(node) for node in nodes]
+        self._inputs = [
+            [(self._places[name], output) for name, output in node.inputs if name in self._places] for node in nodes
+        ]
         self._shapes: list[dict[int, Shape]] = [dict(enumerate(node.shapes)) for node in nodes]
         self._turn = _turns(nodes)
         self._kinds: list[str] = []
@@ -327,9 +297,6 @@ class _Reading:
             self._passed.append(self._pass(place, node))
         sources = [self._resolved(self._inputs[place]) for place in range(len(self._nodes))]
         return Roles(self._kinds, sources, self._shapes)
-
-    def _inputs_of(self, node: Node) -> list[Source]:
-        return [(self._places[name], output) for name, output in node.inputs if name in self._places]
 
     def _kind(self, place: int, node: Node, is_read: bool) -> str:
         if node.op == "IO Node":
@@ -397,14 +364,14 @@ def _turns(nodes: list[Node]) -> list[int]:
     """0, or how many nodes before this one the first output of the same operation stands."""
     found: list[int] = []
     for node, before in zip(nodes, itertools.chain([None], nodes), strict=False):
-        same = before is not None and node.inputs and "::" in node.op
-        alike = same and before is not None and _call(node) == _call(before)
+        alike = (
+            before is not None
+            and node.inputs
+            and "::" in node.op
+            and (node.op, node.inputs, node.texts) == (before.op, before.inputs, before.texts)
+        )
         found.append(found[-1] + 1 if alike else 0)
     return found
-
-
-def _call(node: Node) -> object:
-    return node.op, node.inputs, node.texts
 
 
 def ordered(nodes: list[Node]) -> tuple[list[Node], int]:
@@ -483,11 +450,11 @@ def read_graph_def(data: bytes) -> GraphDef:
     functions = left_out = 0
     for number, value in fields(data):
         if number == _GRAPH_NODE and len(bodies) < MOST_NODES:
-            bodies.append(_bytes(value))
+            bodies.append(as_bytes(value))
         elif number == _GRAPH_NODE:
             left_out += 1
         elif number == _GRAPH_LIBRARY:
-            functions += sum(inner == _LIBRARY_FUNCTION for inner, _ in fields(_bytes(value)))
+            functions += sum(inner == _LIBRARY_FUNCTION for inner, _ in fields(as_bytes(value)))
     raw = [list(fields(body)) for body in bodies]
     names = {_text(value) for parts in raw for number, value in parts if number == _NODE_NAME}
     return GraphDef([_node(parts, names) for parts in raw], functions, left_out)
@@ -510,8 +477,8 @@ def _node(parts: list[tuple[int, Any]], names: set[str]) -> Node:
             controls += said.startswith("^")
             inputs += [] if said.startswith("^") else [_input(said, names)]
         elif number == _NODE_ATTRIBUTE:
-            entry = message(_bytes(value))
-            attributes[_text(entry.get(_ENTRY_KEY, b""))] = message(_bytes(entry.get(_ENTRY_VALUE, b"")))
+            entry = message(as_bytes(value))
+            attributes[_text(entry.get(_ENTRY_KEY, b""))] = message(as_bytes(entry.get(_ENTRY_VALUE, b"")))
     texts = {key: _text(each[_VALUE_TEXT]) for key, each in attributes.items() if _VALUE_TEXT in each}
     return Node(name, op, inputs, controls, device, texts, _shapes(attributes), _dtype(attributes, texts))
 
@@ -525,9 +492,9 @@ def _input(said: str, names: set[str]) -> tuple[str, int]:
 def _shapes(attributes: dict[str, dict[int, Any]]) -> list[Shape]:
     told = attributes.get("_output_shapes", {}).get(_VALUE_LIST)
     if told is not None:
-        return [_shape(_bytes(value)) for number, value in fields(_bytes(told)) if number == _LIST_SHAPE]
+        return [_shape(as_bytes(value)) for number, value in fields(as_bytes(told)) if number == _LIST_SHAPE]
     one = attributes.get("shape", {}).get(_VALUE_SHAPE)
-    return [] if one is None else [_shape(_bytes(one))]
+    return [] if one is None else [_shape(as_bytes(one))]
 
 
 def _shape(data: bytes) -> Shape:
@@ -536,7 +503,7 @@ def _shape(data: bytes) -> Shape:
         if number == _SHAPE_UNKNOWN_RANK and value:
             return None
         if number == _SHAPE_DIMENSION:
-            sizes.append(signed(int(message(_bytes(value)).get(_DIMENSION_SIZE, 0))))
+            sizes.append(signed(int(message(as_bytes(value)).get(_DIMENSION_SIZE, 0))))
     return tuple(sizes)
 
 
@@ -548,11 +515,5 @@ def _dtype(attributes: dict[str, dict[int, Any]], texts: dict[str, str]) -> str:
     return texts.get("dtype", "")
 
 
-def _bytes(value: Any) -> bytes:
-    if not isinstance(value, bytes):
-        raise ValueError("a number where bytes belong")
-    return value
-
-
 def _text(value: Any) -> str:
-    return _bytes(value).decode("utf-8", "replace")
+    return as_bytes(value).decode("utf-8", "replace")

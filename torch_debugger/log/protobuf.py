@@ -36,30 +36,45 @@ def bytes_field(number: int, *parts: bytes) -> bytes:
 
 def message(data: bytes) -> dict[int, Any]:
     """The fields by number, for messages that hold each at most once."""
-    return dict(fields(data))
+    return {
+        number: data[start:end] if value is None else value
+        for number, _, start, end, value in places(data, 0, len(data))
+    }
 
 
 def fields(data: bytes) -> Iterator[tuple[int, Any]]:
-    """Each field's number with its value: an int for a varint, else the bytes. Raises ValueError when
-    the message is not one."""
-    position, end = 0, len(data)
+    """Each field's number with its value: an int for a varint, else the bytes."""
+    for number, _, start, end, value in places(data, 0, len(data)):
+        yield number, data[start:end] if value is None else value
+
+
+def places(data: bytes, position: int, end: int) -> Iterator[tuple[int, int, int, int, int | None]]:
+    """Of each field of a message its number, its wire type, where its content begins and ends, and its value if that
+    is a varint. Raises ValueError when the message is not one."""
+    value: int | None
     while position < end:
         head, position = read_varint(data, position)
-        kind = head & 7
+        kind, after, value = head & 7, position, None
         if kind == VARINT:
-            value, position = read_varint(data, position)
-            yield head >> 3, value
-            continue
-        if kind == BYTES:
+            value, after = read_varint(data, position)
+        elif kind == BYTES:
             size, position = read_varint(data, position)
+            after = position + size
         elif kind in _FIXED_SIZES:
-            size = _FIXED_SIZES[kind]
+            after = position + _FIXED_SIZES[kind]
         else:
             raise ValueError(f"no wire type {kind} in event files")
-        if position + size > end:
+        if after > end:
             raise ValueError("the message ends inside a field")
-        yield head >> 3, data[position : position + size]
-        position += size
+        yield head >> 3, kind, position, after, value
+        position = after
+
+
+def as_bytes(value: Any) -> bytes:
+    """The value of a field that must hold bytes: a foreign event may have a number there."""
+    if not isinstance(value, bytes):
+        raise ValueError("a number where bytes belong")
+    return value
 
 
 def signed(value: int) -> int:
@@ -158,14 +173,15 @@ def plugin_metadata(content: bytes = b"") -> bytes:
 
 
 def float_tensor(shape: tuple[int, ...], content: bytes) -> bytes:
-    return number_field(TENSOR_TYPE, FLOAT) + _shape(shape) + bytes_field(TENSOR_CONTENT, content)
+    return number_field(TENSOR_TYPE, FLOAT) + shape_field(shape) + bytes_field(TENSOR_CONTENT, content)
 
 
-def string_tensor(text: bytes) -> bytes:
-    return number_field(TENSOR_TYPE, STRING) + _shape(()) + bytes_field(TENSOR_STRINGS, text)
+def string_tensor(text: bytes, shape: tuple[int, ...] = ()) -> bytes:
+    """One string; texts are lists of one, whatever else is a string has no dimension."""
+    return number_field(TENSOR_TYPE, STRING) + shape_field(shape) + bytes_field(TENSOR_STRINGS, text)
 
 
-def _shape(shape: tuple[int, ...]) -> bytes:
+def shape_field(shape: tuple[int, ...]) -> bytes:
     sizes = (bytes_field(SHAPE_DIMENSION, number_field(DIMENSION_SIZE, size)) for size in shape)
     return bytes_field(TENSOR_SHAPE, *sizes)
 

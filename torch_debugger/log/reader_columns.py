@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.log.curves import NO_POINTS, Points, in_order, join
-from torch_debugger.log.decoder_columns import PADDING, read_chunk
+from torch_debugger.log.decoder_columns import read_chunk
 from torch_debugger.log.decoder_values import FOREIGN, SCALARS, Event, EventParser
-from torch_debugger.log.tfrecord import FRAME_BYTES, read_frames, unframe
+from torch_debugger.log.tfrecord import FRAME_BYTES, HEAD_BYTES, TAIL_BYTES, frame, read_chunks, read_frames
 
 _CHUNK_BYTES = 1 << 22
 _PRINT_BYTES = 64  # compared at both ends of what was read, to see that it is still the same file
@@ -73,38 +73,24 @@ class EventFile:
 
     def _read_on(self, seen: tuple[int, ...]) -> bool:
         with open(self.path, "rb", buffering=0) as file:
-            replaced = self._offset > 0 and not self._is_same(file, seen)
+            grown = seen[2] >= self._offset and seen[:2] == self._seen[:2]
+            replaced = self._offset > 0 and not (grown and _print(file, self._offset) == self._print)
             if replaced:
                 self._start_over()
-            before = self._offset
-            self._read_chunks(file)
+            before, self._damaged = self._offset, False
+            for place, padded, frames in read_chunks(file, before, _CHUNK_BYTES):
+                chunk = read_chunk(padded, frames, place)
+                for tag, points in chunk.columns:
+                    self.columns.add(tag, points)
+                for single, payload in chunk.singles:
+                    self._take_event(single, payload)
+                self._offset += chunk.sound_bytes
+                self._damaged = frames.damaged or chunk.sound_bytes < frames.end
+                if self._damaged:
+                    break
             self._print = _print(file, self._offset)
         self._seen, self._size, self._fault = seen, seen[2], ""
         return replaced or self._offset != before
-
-    def _is_same(self, file: io.FileIO, seen: tuple[int, ...]) -> bool:
-        grown = seen[2] >= self._offset and seen[:2] == self._seen[:2]
-        return grown and _print(file, self._offset) == self._print
-
-    def _read_chunks(self, file: io.FileIO) -> None:
-        size = _CHUNK_BYTES
-        while True:
-            before = self._offset
-            padded = _read_padded(file, before, size)
-            self._take(padded)
-            got = len(padded) - PADDING
-            if self._damaged or got < size:
-                return
-            size = _CHUNK_BYTES if self._offset > before else 2 * size  # a frame larger than what was read
-
-    def _take(self, data: NDArray[np.uint8]) -> None:
-        chunk = read_chunk(data, self._offset)
-        for tag, points in chunk.columns:
-            self.columns.add(tag, points)
-        for place, payload in chunk.singles:
-            self._take_event(place, payload)
-        self._offset += chunk.consumed
-        self._damaged = chunk.damaged
 
     def _take_event(self, place: int, payload: bytes) -> None:
         try:
@@ -131,10 +117,11 @@ class EventFile:
         try:
             with open(self.path, "rb", buffering=0) as file:
                 for item in items:
-                    frames = unframe(_read_at(file, item.place, item.size_bytes + FRAME_BYTES))
-                    if not frames.payloads:
+                    framed = _read_at(file, item.place, item.size_bytes + FRAME_BYTES)
+                    payload = framed[HEAD_BYTES:-TAIL_BYTES]
+                    if framed != frame([payload]):
                         return
-                    yield item, frames.payloads[0]
+                    yield item, payload
         except OSError as error:
             self._fault = f"cannot be read ({error.strerror or error})"
 
@@ -168,16 +155,6 @@ class EventFile:
         if self._foreign:
             said.append(f"{self.name} holds {self._foreign} events that are none of TensorBoard's; they were left out.")
         return said
-
-
-def _read_padded(file: io.FileIO, offset: int, size: int) -> NDArray[np.uint8]:
-    size = min(size, max(0, os.fstat(file.fileno()).st_size - offset))
-    padded = np.zeros(size + PADDING, np.uint8)
-    file.seek(offset)
-    got = 0
-    while got < size and (count := file.readinto(padded[got:size].data)):
-        got += count
-    return padded[: got + PADDING]
 
 
 def _read_at(file: io.FileIO, offset: int, size: int) -> bytes:

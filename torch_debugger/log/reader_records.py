@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -35,14 +36,9 @@ def read_log_of_ranks(folder: str | os.PathLike[str]) -> Iterator[tuple[int | No
         rank, file = rank_in_name(path), _open(path)
         if file is not None:
             with file:
-                for record in _before(purged.get(path), _GrowingFile(file, Decoder()).read()):
-                    yield rank, record
-
-
-def _before(step: int | None, records: Iterator[Record]) -> Iterator[Record]:
-    if step is None:
-        return records
-    return (record for record in records if getattr(record, "step", step - 1) < step)
+                for record in _GrowingFile(file, Decoder()).read():
+                    if path not in purged or getattr(record, "step", -math.inf) < purged[path]:
+                        yield rank, record
 
 
 class LogFollower:
@@ -71,19 +67,16 @@ class LogFollower:
         is_time = not now_and_then or time.monotonic() - self._looked_s > _LOOK_EVERY_S
         for path in event_files(self._folder) if is_time or len(self._files) < _KEPT_OPEN else ():
             if path not in self._files and (file := _open(path)) is not None:
-                self._files[path] = self._growing(path, file)
+                stays_open = len(self._files) < _KEPT_OPEN
+                if not stays_open:
+                    file.close()
+                self._files[path] = _GrowingFile(file, self._make_decoder(), "" if stays_open else path)
         if is_time:
             self._looked_s = time.monotonic()
         for path in sorted(path for path, file in self._files.items() if is_time or not file.path):
             rank = rank_in_name(path)
             for record in self._files[path].read():
                 yield rank, record
-
-    def _growing(self, path: str, file: io.FileIO) -> _GrowingFile:
-        if len(self._files) < _KEPT_OPEN:
-            return _GrowingFile(file, self._make_decoder())
-        file.close()
-        return _GrowingFile(file, self._make_decoder(), path)
 
     def close(self) -> None:
         for growing in self._files.values():
@@ -155,7 +148,7 @@ def restart_step(path: str) -> int | None:
     """The step with which a file begins again, if it does."""
     try:
         with open(path, "rb") as file:
-            payloads = unframe(file.read(_HEAD_BYTES)).payloads[:_FIRST_EVENTS]
+            payloads = unframe(file.read(_HEAD_BYTES))[:_FIRST_EVENTS]
         events = [EventParser().parse(payload) for payload in payloads]
     except (OSError, *FOREIGN):
         return None

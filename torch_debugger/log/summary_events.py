@@ -49,18 +49,20 @@ from torch_debugger.system.redaction import redact_text
 # A histogram as a HistogramProto, which TensorBoard's histograms and distributions show.
 #
 # It has no place for values that are NaN or Inf: scalars beside it count them.
-_VALUE_HISTOGRAM = 5
-_LIMITS, _COUNTS = 6, 7
 
 
 def histogram_event(record: HistogramSummary) -> bytes:
     numbers = (record.minimum, record.maximum, record.count, record.total, record.squares)
     moments = b"".join(double_field(number, float(one)) for number, one in enumerate(numbers, start=1))
-    limits = bytes_field(_LIMITS, np.asarray(record.limits, "<f8").tobytes())
-    counts = bytes_field(_COUNTS, np.asarray(record.counts, "<f8").tobytes())
-    histogram = value(record.tag, bytes_field(_VALUE_HISTOGRAM, moments, limits, counts))
-    missing = {"nan": record.nan, "inf": record.inf}
-    return event(record, histogram, *(_count(f"{record.tag}/{why}", count) for why, count in missing.items() if count))
+    limits = bytes_field(numbered.HISTOGRAM_LIMITS, np.asarray(record.limits, "<f8").tobytes())
+    counts = bytes_field(numbered.HISTOGRAM_COUNTS, np.asarray(record.counts, "<f8").tobytes())
+    histogram = value(record.tag, bytes_field(numbered.VALUE_HISTOGRAM, moments, limits, counts))
+    counted = [
+        value(f"{record.tag}/{why}", key(VALUE_SIMPLE, FIXED32), struct.pack("<f", count))
+        for why, count in (("nan", record.nan), ("inf", record.inf))
+        if count
+    ]
+    return event(record, histogram, *counted)
 
 
 def uncounted_event(record: UncountedSummary) -> bytes:
@@ -68,13 +70,8 @@ def uncounted_event(record: UncountedSummary) -> bytes:
     return histogram_event(histogram_of(measured, record.step, record.time, record.tag, record.max_bins))
 
 
-def _count(tag: str, count: int) -> bytes:
-    return value(tag, key(VALUE_SIMPLE, FIXED32), struct.pack("<f", count))
-
-
 # A picture as a PNG and a film as a GIF, which TensorBoard's image tab shows.
-_VALUE_IMAGE = 4
-_HEIGHT, _WIDTH, _CHANNELS, _ENCODED = 1, 2, 3, 4
+_IMAGE_CHANNELS = 3
 _LINE_PIXELS = 2
 _COLORS = 256  # of a GIF
 
@@ -82,8 +79,13 @@ _COLORS = 256  # of a GIF
 def picture_event(record: PictureSummary) -> bytes:
     _, height, width, channels = record.frames.shape
     encoded = _gif(record) if record.film else _png(record)
-    sizes = number_field(_HEIGHT, height) + number_field(_WIDTH, width) + number_field(_CHANNELS, channels)
-    return event(record, value(record.tag, bytes_field(_VALUE_IMAGE, sizes, bytes_field(_ENCODED, encoded))))
+    parts = (
+        number_field(numbered.IMAGE_HEIGHT, height),
+        number_field(numbered.IMAGE_WIDTH, width),
+        number_field(_IMAGE_CHANNELS, channels),
+        bytes_field(numbered.IMAGE_DATA, encoded),
+    )
+    return event(record, value(record.tag, bytes_field(numbered.VALUE_IMAGE, *parts)))
 
 
 def _png(record: PictureSummary) -> bytes:
@@ -91,8 +93,7 @@ def _png(record: PictureSummary) -> bytes:
     for box in record.boxes:
         _draw(picture, box)
     if record.rescale != 1:
-        size = (max(1, int(side * record.rescale)) for side in picture.size)
-        width, height = size
+        width, height = (max(1, int(side * record.rescale)) for side in picture.size)
         picture = picture.resize((width, height), Image.Resampling.LANCZOS)
     file = io.BytesIO()
     picture.save(file, "PNG")
@@ -125,30 +126,25 @@ def _draw(picture: Image.Image, box: Box) -> None:
 
 
 # A sound as a WAV file, which TensorBoard's audio tab plays.
-_VALUE_AUDIO = 6
-_RATE, _SOUNDS_CHANNELS, _LENGTH, _SOUNDS_ENCODED, _CONTENT_TYPE = 1, 2, 3, 4, 5
+_SOUND_CHANNELS, _SOUND_LENGTH = 2, 3
 
 
 def sound_event(record: SoundSummary) -> bytes:
     length, channels = record.samples.shape
-    parts = (
-        key(_RATE, FIXED32) + struct.pack("<f", record.rate),
-        number_field(_SOUNDS_CHANNELS, channels),
-        number_field(_LENGTH, length),
-        bytes_field(_SOUNDS_ENCODED, _wav(record)),
-        bytes_field(_CONTENT_TYPE, b"audio/wav"),
-    )
-    return event(record, value(record.tag, bytes_field(_VALUE_AUDIO, *parts)))
-
-
-def _wav(record: SoundSummary) -> bytes:
     file = io.BytesIO()
     with wave.open(file, "wb") as sound:
-        sound.setnchannels(record.samples.shape[1])
+        sound.setnchannels(channels)
         sound.setsampwidth(2)
         sound.setframerate(record.rate)
         sound.writeframes(np.ascontiguousarray(record.samples, "<i2").tobytes())
-    return file.getvalue()
+    parts = (
+        key(numbered.SOUND_RATE, FIXED32) + struct.pack("<f", record.rate),
+        number_field(_SOUND_CHANNELS, channels),
+        number_field(_SOUND_LENGTH, length),
+        bytes_field(numbered.SOUND_DATA, file.getvalue()),
+        bytes_field(numbered.SOUND_TYPE, b"audio/wav"),
+    )
+    return event(record, value(record.tag, bytes_field(numbered.VALUE_SOUND, *parts)))
 
 
 # A text, which TensorBoard's text tab shows as Markdown; secrets in it are not written.
@@ -156,8 +152,9 @@ _TAG_END = "/text_summary"  # part of every text's tag, since TensorBoard's firs
 
 
 def text_event(record: TextSummary) -> bytes:
-    tensor = bytes_tensor(text(redact_text(record.text)), shape=(1,))
-    return event(record, value(record.tag + _TAG_END, metadata("text"), tensor))
+    tensor = numbered.string_tensor(text(redact_text(record.text)), shape=(1,))
+    shown = value(record.tag + _TAG_END, metadata("text"), bytes_field(numbered.VALUE_TENSOR, tensor))
+    return event(record, shown)
 
 
 # An array for whichever plugin it names.
@@ -225,24 +222,18 @@ def hparams_events(record: HparamsSummary) -> list[bytes]:
 
 
 def _experiment(record: HparamsSummary) -> bytes:
-    hparams = (
-        bytes_field(
-            _EXPERIMENT_HPARAM,
-            bytes_field(_HPARAM_NAME, text(name)),
-            number_field(_HPARAM_TYPE, _type(one)),
-            _choices(record.choices.get(name, ())),
-        )
-        for name, one in record.values.items()
-    )
+    hparams = []
+    for name, one in record.values.items():
+        kind = _TYPE_STRING if isinstance(one, str) else _TYPE_BOOL if isinstance(one, bool) else _TYPE_NUMBER
+        parts = [bytes_field(_HPARAM_NAME, text(name)), number_field(_HPARAM_TYPE, kind)]
+        if choices := record.choices.get(name, ()):
+            parts.append(bytes_field(_HPARAM_CHOICES, *(bytes_field(1, _value(each)) for each in choices)))
+        hparams.append(bytes_field(_EXPERIMENT_HPARAM, *parts))
     metrics = (
         bytes_field(_EXPERIMENT_METRIC, bytes_field(_METRIC_NAME, bytes_field(_NAME_TAG, text(tag))))
         for tag in record.metrics
     )
     return b"".join([*hparams, *metrics])
-
-
-def _choices(choices: tuple[HparamValue, ...]) -> bytes:
-    return bytes_field(_HPARAM_CHOICES, *(bytes_field(1, _value(one)) for one in choices)) if choices else b""
 
 
 def _start(record: HparamsSummary) -> bytes:
@@ -253,12 +244,6 @@ def _start(record: HparamsSummary) -> bytes:
     return b"".join(entries) + double_field(_START_TIME, record.time)
 
 
-def _type(one: HparamValue) -> int:
-    if isinstance(one, str):
-        return _TYPE_STRING
-    return _TYPE_BOOL if isinstance(one, bool) else _TYPE_NUMBER
-
-
 def _value(one: HparamValue) -> bytes:
     if isinstance(one, str):
         return bytes_field(_VALUE_STRING, text(one))
@@ -267,47 +252,33 @@ def _value(one: HparamValue) -> bytes:
 
 # Which curves belong together, for TensorBoard's custom scalars tab.
 TAG = "custom_scalars__config__"
-_LAYOUT_CATEGORY = 2
-_CATEGORY_TITLE, _CATEGORY_CHART = 1, 2
-_CHART_TITLE, _CHART_LINES, _CHART_MARGIN = 1, 2, 3
-_LINES_TAG, _MARGIN_SERIES = 1, 1
 
 
 def charts_event(record: ChartsSummary) -> bytes:
     categories: dict[str, list[bytes]] = {}
     for chart in record.charts:
-        categories.setdefault(chart.category, []).append(bytes_field(_CATEGORY_CHART, _chart(chart)))
+        categories.setdefault(chart.category, []).append(bytes_field(numbered.CATEGORY_CHART, _chart(chart)))
     layout = b"".join(
-        bytes_field(_LAYOUT_CATEGORY, bytes_field(_CATEGORY_TITLE, text(title)), *charts)
+        bytes_field(numbered.LAYOUT_CATEGORY, bytes_field(numbered.CATEGORY_TITLE, text(title)), *charts)
         for title, charts in categories.items()
     )
-    return event(record, value(TAG, metadata("custom_scalars"), bytes_tensor(layout)))
+    tensor = bytes_field(numbered.VALUE_TENSOR, numbered.string_tensor(layout))
+    return event(record, value(TAG, metadata("custom_scalars"), tensor))
 
 
 def _chart(chart: Chart) -> bytes:
-    title = bytes_field(_CHART_TITLE, text(chart.title))
+    title = bytes_field(numbered.CHART_TITLE, text(chart.title))
     if not chart.margin:
-        return title + bytes_field(_CHART_LINES, *(bytes_field(_LINES_TAG, text(tag)) for tag in chart.tags))
+        lines = (bytes_field(numbered.LINES_TAG, text(tag)) for tag in chart.tags)
+        return title + bytes_field(numbered.CHART_LINES, *lines)
     series = (bytes_field(number, text(tag)) for number, tag in enumerate(chart.tags, start=1))
-    return title + bytes_field(_CHART_MARGIN, bytes_field(_MARGIN_SERIES, *series))
-
-
-# Events that hold no summary of ours: graphs, and what a script made itself.
-_EVENT_GRAPH = 4
-
-
-def graph_event(record: GraphSummary) -> bytes:
-    return event_time(record.time) + bytes_field(_EVENT_GRAPH, record.graph)
-
-
-def foreign_event(record: ForeignEvent) -> bytes:
-    return record.event
+    return title + bytes_field(numbered.CHART_MARGIN, bytes_field(numbered.MARGIN_SERIES, *series))
 
 
 _EVENTS: dict[type[Summary], Callable[[Any], bytes | list[bytes]]] = {
     ChartsSummary: charts_event,
-    ForeignEvent: foreign_event,
-    GraphSummary: graph_event,
+    ForeignEvent: lambda record: record.event,  # what a script made itself
+    GraphSummary: lambda record: event_time(record.time) + bytes_field(numbered.EVENT_GRAPH, record.graph),
     HistogramSummary: histogram_event,
     HparamsSummary: hparams_events,
     MeshSummary: mesh_event,
@@ -336,8 +307,7 @@ _TYPES = {
 
 
 def event(record: Summary, *values: bytes) -> bytes:
-    summary = bytes_field(numbered.EVENT_SUMMARY, *values)
-    return numbered.event_time(record.time) + number_field(numbered.EVENT_STEP, record.step) + summary
+    return numbered.event_around(b"".join(values), record.step, record.time)
 
 
 def value(tag: str, *parts: bytes) -> bytes:
@@ -360,20 +330,9 @@ def array_tensor(values: NDArray[np.generic]) -> bytes:
         raise TypeError(f"TensorBoard has no tensors of dtype {values.dtype.name}")
     kind = number_field(numbered.TENSOR_TYPE, _TYPES[values.dtype.name])
     content = values.astype(values.dtype.newbyteorder("<"), copy=False).tobytes()
-    return bytes_field(numbered.VALUE_TENSOR, kind, _shape(values.shape), bytes_field(numbered.TENSOR_CONTENT, content))
-
-
-def bytes_tensor(content: bytes, shape: tuple[int, ...] = ()) -> bytes:
-    """One string; texts are lists of one, whatever else is a string has no dimension."""
-    kind = number_field(numbered.TENSOR_TYPE, numbered.STRING)
-    strings = bytes_field(numbered.TENSOR_STRINGS, content)
-    return bytes_field(numbered.VALUE_TENSOR, kind, _shape(shape), strings)
+    shape = numbered.shape_field(values.shape)
+    return bytes_field(numbered.VALUE_TENSOR, kind, shape, bytes_field(numbered.TENSOR_CONTENT, content))
 
 
 def double_field(number: int, value: float) -> bytes:
     return key(number, FIXED64) + struct.pack("<d", value)
-
-
-def _shape(shape: tuple[int, ...]) -> bytes:
-    sizes = (number_field(numbered.DIMENSION_SIZE, size) for size in shape)
-    return bytes_field(numbered.TENSOR_SHAPE, *(bytes_field(numbered.SHAPE_DIMENSION, size) for size in sizes))

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import io
 import itertools
+import os
 import struct
 import sys
 from collections import defaultdict
@@ -14,17 +15,40 @@ from typing import Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-_HEAD_BYTES = 12
-_TAIL_BYTES = 4
-FRAME_BYTES = _HEAD_BYTES + _TAIL_BYTES  # what a frame adds to its payload
+HEAD_BYTES = 12
+TAIL_BYTES = 4
+FRAME_BYTES = HEAD_BYTES + TAIL_BYTES  # what a frame adds to its payload
+PADDING = 16  # bytes behind what was read from a file, so that every row of it can be read in whole words
 
+_pack_head, _read_head = struct.Struct("<QI").pack, struct.Struct("<QI").unpack_from
 _pack_tail = struct.Struct("<I").pack
+
+Bytes = NDArray[np.uint8]
+Integers = NDArray[np.int64]
 
 
 class Frames(NamedTuple):
-    payloads: list[bytes]
-    consumed: int  # bytes of whole, sound frames
+    """Whole ones whose length is sound; their payloads need not be."""
+
+    starts: Integers
+    lengths: Integers  # of their payloads
     damaged: bool  # what follows them is no frame; False where they only end too early
+
+    @property
+    def end(self) -> int:
+        return int(self.starts[-1] + self.lengths[-1]) + FRAME_BYTES if len(self.starts) else 0
+
+    def sound_payloads(self, data: Bytes, which: list[int] | slice = slice(None)) -> list[bytes]:
+        """Of these frames, by number, up to the first whose checksum does not fit."""
+        view = memoryview(data)
+        starts, ends = self.starts[which] + HEAD_BYTES, (self.starts + self.lengths)[which] + HEAD_BYTES
+        places = list(zip(starts.tolist(), ends.tolist(), strict=True))
+        payloads = [bytes(view[start:end]) for start, end in places]
+        for index, checksum in enumerate(crc32c_of_each(payloads)):
+            end = places[index][1]
+            if view[end : end + TAIL_BYTES] != _pack_tail(mask(checksum)):
+                return payloads[:index]
+        return payloads
 
 
 def frame(payloads: Sequence[bytes]) -> bytes:
@@ -34,63 +58,150 @@ def frame(payloads: Sequence[bytes]) -> bytes:
     return b"".join(parts)
 
 
-def frame_rows(payloads: NDArray[np.uint8]) -> NDArray[np.uint8]:
+def frame_rows(payloads: Bytes) -> Bytes:
     """The same for payloads of one length, each a row of bytes: a row of bytes each."""
     count, length = payloads.shape
     frames = np.empty((count, length + FRAME_BYTES), np.uint8)
-    frames[:, :_HEAD_BYTES] = np.frombuffer(_head(length), np.uint8)
-    frames[:, _HEAD_BYTES:-_TAIL_BYTES] = payloads
+    frames[:, :HEAD_BYTES] = np.frombuffer(_head(length), np.uint8)
+    frames[:, HEAD_BYTES:-TAIL_BYTES] = payloads
     tails = mask(crc32c_of_rows(payloads)).astype("<u4")
-    frames[:, -_TAIL_BYTES:] = tails[:, None].view(np.uint8)
+    frames[:, -TAIL_BYTES:] = tails[:, None].view(np.uint8)
     return frames
 
 
-def unframe(data: bytes) -> Frames:
+def unframe(data: bytes) -> list[bytes]:
     """The payloads of the sound frames at the start of `data`; nothing behind the first unsound one."""
-    payloads, ends, bad_head = _split(data)
-    for index, checksum in enumerate(crc32c_of_each(payloads)):
-        if data[ends[index] - _TAIL_BYTES : ends[index]] != _pack_tail(mask(checksum)):
-            return Frames(payloads[:index], ends[index - 1] if index else 0, damaged=True)
-    return Frames(payloads, ends[-1] if ends else 0, damaged=bad_head)
+    found = np.frombuffer(data, np.uint8)
+    return split(found).sound_payloads(found)
 
 
 def read_frames(file: io.FileIO, start: int, size: int, end: int = sys.maxsize) -> Iterator[tuple[int, bytes]]:
     """The place and the payload of each sound frame from `start` on, read `size` bytes at once; nothing behind the
     first unsound one or behind `end`."""
+    for first, padded, frames in read_chunks(file, start, size, end):
+        payloads = frames.sound_payloads(padded)
+        yield from zip((frames.starts + first).tolist(), payloads, strict=False)
+        if len(payloads) < len(frames.starts):
+            return
+
+
+def read_chunks(file: io.FileIO, start: int, size: int, end: int = sys.maxsize) -> Iterator[tuple[int, Bytes, Frames]]:
+    """From `start` on, read `size` bytes at once, whole frames of them and no more than the file has now: the place of
+    the bytes, the bytes with PADDING behind them, and the frames in them."""
     wanted = size
     while True:
-        file.seek(start)
-        data = file.read(min(wanted, end - start)) or b""
-        frames = unframe(data)
-        for payload in frames.payloads:
-            yield start, payload
-            start += len(payload) + FRAME_BYTES
-        if frames.damaged or (len(data) < wanted and not frames.consumed):
+        padded = read_padded(file, start, min(wanted, end - start))
+        got = len(padded) - PADDING
+        if not got:
             return
-        wanted = size if frames.consumed else 2 * wanted  # a frame larger than what was read
+        frames = split(padded[:got])
+        yield start, padded, frames
+        if frames.damaged or got < wanted:
+            return
+        start += frames.end
+        wanted = size if frames.end else 2 * wanted  # a frame larger than what was read
 
 
-def _split(data: bytes) -> tuple[list[bytes], list[int], bool]:
-    payloads: list[bytes] = []
-    ends: list[int] = []
-    position = 0
-    while position + _HEAD_BYTES <= len(data):
-        length = int.from_bytes(data[position : position + 8], "little")
-        if data[position : position + _HEAD_BYTES] != _head(length):
-            return payloads, ends, True
-        end = position + FRAME_BYTES + length
-        if end > len(data):
-            break
-        payloads.append(data[position + _HEAD_BYTES : end - _TAIL_BYTES])
-        ends.append(end)
-        position = end
-    return payloads, ends, False
+def read_padded(file: io.FileIO, offset: int, size: int) -> Bytes:
+    size = min(size, max(0, os.fstat(file.fileno()).st_size - offset))
+    padded = np.zeros(size + PADDING, np.uint8)
+    file.seek(offset)
+    got = 0
+    while got < size and (count := file.readinto(padded[got:size].data)):
+        got += count
+    return padded[: got + PADDING]
 
 
-@functools.lru_cache(maxsize=1024)
 def _head(length: int) -> bytes:
-    packed = struct.pack("<Q", length)
-    return packed + _pack_tail(mask(crc32c(packed)))
+    return _pack_head(length, _checksum_of_length(length))
+
+
+@functools.lru_cache(maxsize=8192)
+def _checksum_of_length(length: int) -> int:
+    return mask(crc32c(length.to_bytes(8, "little")))
+
+
+# Where the frames of an event file begin, found for thousands of them at once.
+#
+# The place of a frame follows from the length of the one before it. Logs repeat themselves, though: the same tags,
+# step after step. So a few frames are walked one by one until their lengths repeat, and whether that goes on is asked
+# of all the following ones together.
+_WALKS = (256, 4096)  # frames: at first, and where so few had no rhythm
+_GLANCES = (1, 2, 3, 5, 8, 13, 21, 34, 55, 89)  # a look at a few sizes rules most periods out
+_FEWEST_REPEATS, _MOST_REPEATS = 32, 1 << 16
+
+
+def split(data: Bytes) -> Frames:
+    """The frames at the start of `data`."""
+    parts: list[Integers] = []
+    place, short, long = 0, *_WALKS
+    walk = short
+    while True:
+        walked, place, damaged = _walk(data.data, place, walk)
+        parts.append(np.array(walked, np.int64))
+        if len(walked) < walk:
+            edges = np.concatenate([*parts, np.array([place], np.int64)])
+            return Frames(edges[:-1], edges[1:] - edges[:-1] - FRAME_BYTES, damaged)
+        cycle = _cycle(np.diff(parts[-1], append=place))
+        walk = long if cycle is None else short
+        if cycle is not None:
+            parts.append(_repeats(data, place, cycle))
+            place += len(parts[-1]) // len(cycle) * int(cycle.sum())
+
+
+def _walk(data: memoryview, place: int, most: int) -> tuple[list[int], int, bool]:
+    """The starts of some frames, where they end, and whether what follows is no frame."""
+    starts: list[int] = []
+    end = len(data)
+    while place + HEAD_BYTES <= end and len(starts) < most:
+        length, checksum = _read_head(data, place)
+        if checksum != _checksum_of_length(length):
+            return starts, place, True
+        after = place + FRAME_BYTES + length
+        if after > end:
+            break
+        starts.append(place)
+        place = after
+    return starts, place, False
+
+
+def _cycle(sizes: Integers) -> Integers | None:
+    """The shortest cycle that the last half of the sizes goes round."""
+    half = len(sizes) // 2
+    fits = np.ones(half, np.bool_)  # for periods from half down to 1
+    for back in _GLANCES:
+        if back <= half:
+            fits &= sizes[-back - half : len(sizes) - back] == sizes[-back]
+    for period in half - np.flatnonzero(fits)[::-1]:
+        if np.array_equal(sizes[-half:], sizes[-half - period : len(sizes) - period]):
+            return sizes[-period:]
+    return None
+
+
+def _repeats(data: Bytes, place: int, cycle: Integers) -> Integers:
+    """The starts of all frames from `place` on that go round this cycle, whole rounds only."""
+    round_bytes, offsets = int(cycle.sum()), np.cumsum(cycle) - cycle
+    room, many, found = (len(data) - place) // round_bytes, _FEWEST_REPEATS, 0
+    while found < room:
+        asked = min(many, room - found)
+        first = place + found * round_bytes
+        same = min(
+            _agreeing(data, first + int(offset), round_bytes, asked, int(size) - FRAME_BYTES)
+            for offset, size in zip(offsets, cycle, strict=True)
+        )
+        found += same
+        if same < asked:
+            break
+        many = min(8 * many, _MOST_REPEATS)
+    rounds = place + round_bytes * np.arange(found, dtype=np.int64)
+    return (rounds[:, None] + offsets).ravel()
+
+
+def _agreeing(data: Bytes, first: int, stride: int, count: int, length: int) -> int:
+    """How many of the heads that stand there, one per stride, are of this length before the first that is not."""
+    same = np.ndarray(count, "<u8", data, first, (stride,)) == length
+    same &= np.ndarray(count, "<u4", data, first + 8, (stride,)) == _checksum_of_length(length)
+    return count if same.all() else int(same.argmin())
 
 
 # CRC-32C, the checksum of event files, for many payloads at once.
@@ -126,19 +237,17 @@ def crc32c_of_each(payloads: Sequence[bytes]) -> list[int]:
     for place, payload in enumerate(payloads):
         places[len(payload)].append(place)
     checksums = [0] * len(payloads)
-    for alike in places.values():
-        for place, checksum in zip(alike, _of_one_length([payloads[i] for i in alike]), strict=True):
+    for length, alike in places.items():
+        found: Iterator[int]
+        same = [payloads[place] for place in alike]
+        if length < 4 or length * len(same) < _WORTH_NUMPY:
+            found = map(_one_by_one, same)
+        else:
+            rows = np.frombuffer(b"".join(same), np.uint8).reshape(len(same), length)
+            found = iter(crc32c_of_rows(rows).tolist())
+        for place, checksum in zip(alike, found, strict=True):
             checksums[place] = checksum
     return checksums
-
-
-def _of_one_length(payloads: list[bytes]) -> list[int]:
-    length = len(payloads[0])
-    if length < 4 or length * len(payloads) < _WORTH_NUMPY:
-        return [_one_by_one(payload) for payload in payloads]
-    rows = np.frombuffer(b"".join(payloads), np.uint8).reshape(len(payloads), length)
-    answer: list[int] = crc32c_of_rows(rows).tolist()
-    return answer
 
 
 def _one_by_one(data: bytes) -> int:
@@ -149,28 +258,27 @@ def _one_by_one(data: bytes) -> int:
     return checksum ^ _ALL_ONES
 
 
+@functools.cache
+def _plain_table() -> list[int]:
+    table: list[int] = _byte_table().tolist()
+    return table
+
+
 def crc32c_of_rows(rows: NDArray[np.uint8]) -> Checksums:
     """The checksum of every row; rows have at least four bytes."""
     count = len(rows)
     left = rows.copy()
     left[:, :4] ^= 0xFF  # the same as a register that starts with all ones
     for level in itertools.count():
-        parts = _join_blocks(_fill_blocks(left), _tables(level)).reshape(count, -1)
+        if left.shape[1] > _BLOCK:
+            lead = -left.shape[1] % _BLOCK  # zeros in front change nothing
+            left = np.pad(left, ((0, 0), (lead, 0))).reshape(-1, _BLOCK)
+        parts = _join_blocks(left, _tables(level)).reshape(count, -1)
         if parts.shape[1] == 1:
             break
         left = parts.astype("<u4").view(np.uint8)
     checksums: Checksums = parts[:, 0] ^ np.uint32(_ALL_ONES)
     return checksums
-
-
-def _fill_blocks(rows: NDArray[np.uint8]) -> NDArray[np.uint8]:
-    count, length = rows.shape
-    if length <= _BLOCK:
-        return rows
-    lead = -length % _BLOCK  # zeros in front change nothing
-    padded = np.zeros((count, lead + length), np.uint8)
-    padded[:, lead:] = rows
-    return padded.reshape(-1, _BLOCK)
 
 
 def _join_blocks(blocks: NDArray[np.uint8], tables: Checksums) -> Checksums:
@@ -189,12 +297,6 @@ def _byte_table() -> Checksums:
     table = np.arange(256, dtype=np.uint32)
     for _ in range(8):
         table = (table >> 1) ^ (table & 1) * np.uint32(_POLYNOMIAL)
-    return table
-
-
-@functools.cache
-def _plain_table() -> list[int]:
-    table: list[int] = _byte_table().tolist()
     return table
 
 
@@ -242,41 +344,26 @@ def _pass(checksums: Checksums, tables: Checksums) -> Checksums:
     return answer
 
 
-# CRC-32C of rows that differ in a few columns only.
-#
-# The checksum is linear over bits: each byte adds a number that depends on the byte and on its distance from the end.
-# So the columns that all rows share are summed up once, and only the others are looked at row by row.
-LONGEST = 8192  # bytes of a payload; each byte of distance has a table of 1 KB
-
-_Numbers = NDArray[np.uint32]
+# Bytes of a payload whose checksum `crc32c_of_similar_rows` knows; each byte of distance has a table of 1 KB.
+LONGEST = 8192
 
 
-def crc32c_of_similar_rows(rows: NDArray[np.uint8], length: int, columns: list[int]) -> _Numbers:
-    """Of the first `length` bytes of every row; all rows are alike there except in `columns`."""
+def crc32c_of_similar_rows(rows: NDArray[np.uint8], length: int, columns: list[int]) -> Checksums:
+    """Of the first `length` bytes of every row; all rows are alike there except in `columns`: only those are
+    looked at row by row."""
     shared = rows[0, :length].copy()
     shared[columns] = 0
     checksums = np.full(len(rows), crc32c(shared.tobytes()), np.uint32)
+    tables = _tables_by_distance()
     for column in columns:
-        checksums ^= _table(length - 1 - column).take(rows[:, column])
+        distance = length - 1 - column
+        while len(tables) <= distance:
+            tables.append(_pass_one_zero(tables[-1]))
+        checksums ^= tables[distance].take(rows[:, column])
     return checksums
 
 
-def masked(checksums: _Numbers) -> _Numbers:
-    """As `runlog.crc.mask`, for many."""
-    turned: _Numbers = ((checksums >> 15) | (checksums << 17)) + np.uint32(0xA282EAD8)
-    return turned
-
-
-def _table(distance: int) -> _Numbers:
-    """What each byte adds that far from the end."""
-    tables = _checksums_tables()
-    while len(tables) <= distance:
-        last = tables[-1]
-        tables.append(tables[0][last & 0xFF] ^ (last >> 8))  # one more zero behind it
-    return tables[distance]
-
-
 @functools.cache
-def _checksums_tables() -> list[_Numbers]:
-    single = np.array(crc32c_of_each([bytes([byte]) for byte in range(256)]), np.uint32)
-    return [single ^ single[0]]
+def _tables_by_distance() -> list[Checksums]:
+    """What each byte adds that far from the end."""
+    return [_byte_table()]
