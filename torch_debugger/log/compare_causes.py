@@ -28,7 +28,12 @@ def find_cause(
 def _weights(scene: Scene) -> Cause:
     gap = scene.gap
     if gap.step > scene.parting.first_step:
-        return _between_steps(scene)
+        return Cause(
+            f"The gradients of step {gap.step - 1} were equal and the weights after it are not: the update, or code "
+            "that writes to the weights itself (an average of weights, a clip, load_state_dict).",
+            scene.differences("optimizer"),
+            "Look at what runs between optimizer.step() and the next forward pass.",
+        )
     seeds = scene.differences("settings", "seed")
     elements = scene.elements(gap.name)
     ratio = gap.second / gap.first if gap.first else math.inf
@@ -39,33 +44,21 @@ def _weights(scene: Scene) -> Cause:
             seeds,
             "Seed both runs alike, right before the model is made, and compare again.",
         )
+    times = f"{ratio:.3g} times" if math.isfinite(ratio) else "not a multiple of"
     return Cause(
-        f"{gap.name} starts with {_times(ratio)} the norm, which another seed does not explain: another "
+        f"{gap.name} starts with {times} the norm, which another seed does not explain: another "
         "initialisation, or another checkpoint.",
         seeds,
         "Compare the lines that fill or load the weights.",
     )
 
 
-def _between_steps(scene: Scene) -> Cause:
-    before = scene.gap.step - 1
-    return Cause(
-        f"The gradients of step {before} were equal and the weights after it are not: the update, or code that "
-        "writes to the weights itself (an average of weights, a clip, load_state_dict).",
-        scene.differences("optimizer"),
-        "Look at what runs between optimizer.step() and the next forward pass.",
-    )
-
-
-def _times(ratio: float) -> str:
-    return f"{ratio:.3g} times" if math.isfinite(ratio) else "not a multiple of"
-
-
 def _batch(scene: Scene) -> Cause:
     if scene.gap.number == "elements":
         return Cause("The batches have another size.", scene.differences("data"))
-    shared = _shared_samples(scene)
-    if shared:
+    ours, theirs = (_samples(run) for run in (scene.first, scene.second))
+    if ours & theirs:
+        shared = len(ours & theirs) / min(len(ours), len(theirs))
         return Cause(
             f"The loaders deliver the same samples in another order ({shared:.0%} of those that were looked at "
             "are in both runs): another seed of the shuffle, or another sampler.",
@@ -84,23 +77,18 @@ def _batch(scene: Scene) -> Cause:
     )
 
 
-def _shared_samples(scene: Scene) -> float:
-    ours, theirs = _samples(scene.first, scene.gap.step), _samples(scene.second, scene.gap.step)
-    return len(ours & theirs) / min(len(ours), len(theirs)) if ours and theirs else 0.0
-
-
-def _samples(run: RunEvidence, last: int) -> set[int]:
-    """Up to a few batches behind the gap: what is shuffled comes back soon in a small dataset."""
+def _samples(run: RunEvidence) -> set[int]:
     looks = [each for kind, step in run.looks if kind is BatchLook for each in run.looks_at(BatchLook, step)]
     return {sample for look in looks for tensor in look.tensors for sample in tensor.samples}
 
 
 def _are_other_draws(scene: Scene) -> bool:
     """Mean and std differ by no more than samples of one distribution do."""
-    values = scene.batch_values()
-    if values is None:
+    groups = (batch_numbers(run, scene.gap.step).get(scene.gap.name, {}) for run in (scene.first, scene.second))
+    first, second = groups
+    if VALUES not in first or VALUES not in second:
         return False
-    ours, theirs, count = values
+    ours, theirs, count = first[VALUES], second[VALUES], first["shape"]["elements"]
     std = max(ours["std"], theirs["std"])
     apart = abs(ours["mean"] - theirs["mean"]) * math.sqrt(count)
     return apart <= _DRAWS * std and abs(ours["std"] - theirs["std"]) * math.sqrt(count) <= _DRAWS * std
@@ -125,14 +113,14 @@ def _input(scene: Scene) -> Cause:
 def _rate(scene: Scene) -> Cause:
     return Cause(
         "All that the step computes is equal and the learning rate is not: the schedule, or the rate itself.",
-        scene.differences("optimizer") or scene.sources_of_rates(),
+        scene.differences("optimizer") or scene.sources(SchedulerFact),
     )
 
 
 def _update(scene: Scene) -> Cause:
     return Cause(
         "Forward pass, loss and gradients are equal and the update is not: the optimizer or its settings.",
-        scene.differences("optimizer") or scene.sources_of_optimizers(),
+        scene.differences("optimizer") or scene.sources(OptimizerFact),
     )
 
 
@@ -166,7 +154,13 @@ def _forward(scene: Scene) -> Cause:
     if modes:
         return Cause("The models are in different modes.", modes, "Compare the calls of train() and eval().")
     between = f"between the output of {last}, which is equal, and that of {gap.name}" if last else f"in {gap.name}"
-    points = (*_about_module(scene), *_operations(scene))
+    ours, theirs = scene.made(scene.first, gap.name), scene.made(scene.second, gap.other_name)
+    settings = scene.differences("model", f"{gap.other_name}: ")
+    # The two lines differ in more than what the attribute is called.
+    others = ours and theirs and ours.partition("=")[2].strip() != theirs.partition("=")[2].strip()
+    made = f"{gap.name} is made by"
+    lines = differences({made: ours.strip()}, {made: theirs.strip()}) if settings or others else ()
+    points = (*settings, *lines, *_operations(scene))
     if not points and "Dropout" in scene.kind_of(gap.name):
         return Cause(
             f"{gap.name} drops other units with the same share: the random state differs there, by other draws "
@@ -191,31 +185,14 @@ def _modes(scene: Scene) -> tuple[Difference, ...]:
     return (Difference(f"mode of {root}", *("train" if mode else "eval" for mode in (ours, theirs))),)
 
 
-def _about_module(scene: Scene) -> tuple[Difference, ...]:
-    gap = scene.gap
-    ours, theirs = scene.made(scene.first, gap.name), scene.made(scene.second, gap.other_name)
-    made = differences({f"{gap.name} is made by": ours.strip()}, {f"{gap.name} is made by": theirs.strip()})
-    settings = scene.differences("model", f"{gap.other_name}: ")
-    return (*settings, *(made if settings or _tells(ours, theirs) else ()))
-
-
-def _tells(ours: str, theirs: str) -> bool:
-    """The two lines differ in more than what the attribute is called."""
-    return bool(ours and theirs) and ours.partition("=")[2].strip() != theirs.partition("=")[2].strip()
-
-
 def _operations(scene: Scene) -> tuple[Difference, ...]:
     """Operations that only one of the graphs has, or has more of."""
     ours, theirs = scene.graphs()
     if ours is None or theirs is None or ours.truncated or theirs.truncated:
         return ()
-    left, right = _counted(ours), _counted(theirs)
+    left, right = (Counter(node.op for node in graph.nodes if _LEAF not in node.op) for graph in (ours, theirs))
     more, less = left - right, right - left
     return (Difference("operations on the way to the loss", _listed(more), _listed(less)),) if more or less else ()
-
-
-def _counted(graph: LossGraph) -> Counter[str]:
-    return Counter(node.op for node in graph.nodes if _LEAF not in node.op)
 
 
 def _listed(operations: Counter[str]) -> str:
@@ -266,7 +243,9 @@ def _gradients(scene: Scene) -> Cause:
             scene.differences("model", gap.other_name),
         )
     clips = tuple(each for each in scene.differences("optimizer") if "clipping" in each.name)
-    ratios = scene.gradient_ratios()
+    ours, theirs = (scene.gradients(run) for run in (scene.first, scene.second))
+    names = ((name, scene.matching.other(name)) for name, norm in ours.items() if norm > 0)
+    ratios = [theirs[other] / ours[name] for name, other in names if other in theirs]
     if ratios and max(ratios) - min(ratios) <= _ALIKE * abs(max(ratios)):
         return Cause(
             f"All gradients of the second run are {ratios[0]:.4g} times those of the first: clipping, a scaled "
@@ -304,25 +283,11 @@ class Scene:
                 return rows.by_name("elements")[parameter]
         return 0.0
 
-    def gradient_ratios(self) -> list[float]:
-        """Of each parameter's gradients, those of the second run to those of the first."""
-        ours, theirs = (self._gradients(run) for run in (self.first, self.second))
-        names = ((name, self.matching.other(name)) for name, norm in ours.items() if norm > 0)
-        return [theirs[other] / ours[name] for name, other in names if other in theirs]
-
-    def _gradients(self, run: RunEvidence) -> dict[str, float]:
+    def gradients(self, run: RunEvidence) -> dict[str, float]:
         norms: dict[str, float] = {}
         for rows in run.rows.get(("parameter", self.gap.step), []):
             norms |= rows.by_name("grad_norm")
         return norms
-
-    def batch_values(self) -> tuple[dict[str, float], dict[str, float], float] | None:
-        """Mean and std of the batch in both runs, and how many numbers it holds."""
-        name = self.gap.name
-        ours, theirs = (batch_numbers(run, self.gap.step).get(name, {}) for run in (self.first, self.second))
-        if VALUES not in ours or VALUES not in theirs:
-            return None
-        return ours[VALUES], theirs[VALUES], ours["shape"]["elements"]
 
     def root_of(self, module: str) -> str:
         """The first run's model that a module belongs to: self.policy of self.policy.fc1."""
@@ -347,13 +312,7 @@ class Scene:
     def kind_of(self, module: str) -> str:
         return next((each.kind for each in _modules(self.first) if each.path == module), "")
 
-    def sources_of_optimizers(self) -> tuple[Difference, ...]:
-        return self._texts(OptimizerFact)
-
-    def sources_of_rates(self) -> tuple[Difference, ...]:
-        return self._texts(SchedulerFact)
-
-    def _texts(self, kind: type[OptimizerFact] | type[SchedulerFact]) -> tuple[Difference, ...]:
+    def sources(self, kind: type[OptimizerFact] | type[SchedulerFact]) -> tuple[Difference, ...]:
         ours, theirs = ([fact.source for fact in run.facts(kind)[:1]] for run in (self.first, self.second))
         return differences({"made by": "".join(ours)}, {"made by": "".join(theirs)})
 

@@ -43,11 +43,10 @@ def find_parting(first: RunEvidence, second: RunEvidence, matching: Matching) ->
     walk = _Walk(steps, Growth(rounding_floor(first, second), initial_floor(first, second)))
     walk.through(Sights(first, second, matching))
     found = walk.parting()
-    return replace(found, extents=(_extent(first), _extent(second))) if found.numbers else Parting("unseen", 0)
-
-
-def _extent(run: RunEvidence) -> Extent:
-    return Extent(len(run.steps), min(run.steps), max(run.steps))
+    if not found.numbers:
+        return Parting("unseen", 0)
+    ours, theirs = (Extent(len(run.steps), min(run.steps), max(run.steps)) for run in (first, second))
+    return replace(found, extents=(ours, theirs))
 
 
 class _Walk:
@@ -102,7 +101,8 @@ class _Walk:
 
     def _gaps(self, sight: Sight) -> Array:
         """Each difference as a share of its tensor's size, the largest that this has had so far."""
-        sizes = np.maximum(sight.sizes, self._sizes.get(sight.source, 0.0) if self._same_length(sight) else 0.0)
+        before = self._sizes.get(sight.source, ())
+        sizes = np.maximum(sight.sizes, before) if len(before) == len(sight.sizes) else sight.sizes
         self._sizes[sight.source] = sizes
         if sight.is_equal:
             return np.zeros_like(sight.first)
@@ -110,25 +110,15 @@ class _Walk:
             gaps = np.abs(sight.first - sight.second) / np.where(sizes > 0, sizes, 1.0)[:, None]
             alike = (sight.first == sight.second) | (np.isnan(sight.first) & np.isnan(sight.second))
         gaps = np.where(alike, 0.0, np.where(np.isfinite(gaps), gaps, np.inf))
-        self._notice_noise(sight)
-        if self._noisy:
-            gaps[[place for place, name in enumerate(sight.names) if self._is_noise(name, sight.phase)]] = 0.0
+        if sight.phase == "gradients" and sight.columns[0] == "grad_norm":
+            own = np.maximum(np.abs(sight.first), np.abs(sight.second))[:, 0]
+            quiet = np.flatnonzero((own > 0) & (own < _NOISE * sight.sizes)).tolist()
+            self._noisy |= {sight.names[place] for place in quiet}
+        noise: set[str] = self._noisy if sight.phase in _UNCONFIRMED else set()
+        if sight.phase == "forward":
+            noise = {parameter.rpartition(".")[0] for parameter in self._noisy}
+        gaps[[place for place, name in enumerate(sight.names) if name in noise]] = 0.0
         return gaps
-
-    def _same_length(self, sight: Sight) -> bool:
-        return len(self._sizes.get(sight.source, ())) == len(sight.sizes)
-
-    def _notice_noise(self, sight: Sight) -> None:
-        if sight.phase != "gradients" or sight.columns[0] != "grad_norm":
-            return
-        own = np.maximum(np.abs(sight.first), np.abs(sight.second))[:, 0]
-        quiet = np.flatnonzero((own > 0) & (own < _NOISE * sight.sizes)).tolist()
-        self._noisy |= {sight.names[place] for place in quiet}
-
-    def _is_noise(self, name: str, phase: str) -> bool:
-        if phase == "forward":
-            return any(parameter.rpartition(".")[0] == name for parameter in self._noisy)
-        return phase in _UNCONFIRMED and name in self._noisy
 
     def _gap(self, sight: Sight, gaps: Array, row: int, tolerance: float) -> Gap:
         column = int(np.argmax(gaps[row]))
@@ -143,17 +133,16 @@ class _Walk:
             if self._waiting is None:
                 self._waiting, self._waiting_source = gap, source
         else:
-            fits = self._waiting is not None and self._is_near(self._waiting, gap.step)
-            self._confirmed = self._waiting if fits else gap
+            before, fits = self._waiting, False
+            if before is not None:
+                looks = any(before.step < step < gap.step for step in self._seen["forward"])
+                fits = gap.step - before.step <= _SOON or not looks
+            self._confirmed = before if fits else gap
 
     def _is_plain(self, gap: Gap) -> bool:
         """Initial weights are nobody's rounding, and gradients not by so much."""
         at_start = gap.phase == "weights" and gap.step == self._steps[0]
         return at_start or (gap.phase in _COMPUTED and gap.size > _PLAIN)
-
-    def _is_near(self, gap: Gap, step: int) -> bool:
-        looks = [each for each in self._seen["forward"] if gap.step < each < step]
-        return step - gap.step <= _SOON or not looks
 
     def _is_made_up_for(self, waiting: Gap, sight: Sight) -> bool:
         """Batches that differ, and a model that is given or makes the same of them."""
@@ -178,7 +167,9 @@ class _Walk:
 
     def parting(self) -> Parting:
         gap = self._confirmed
-        unequal = self._unequal if gap is None or _comes_before(self._unequal, gap) else None
+        unequal = self._unequal
+        if gap is not None and unequal is not None and _moment(unequal) >= _moment(gap):
+            unequal = None
         verdict = "parted" if gap else "rounding" if unequal or self._waiting else "same"
         whole = Parting(
             verdict,
@@ -200,6 +191,11 @@ class _Walk:
         equal = [phase for phase in equal if PHASES.index(phase) < PHASES.index(gap.phase)]
         inside = [name for phase, name in here if phase == gap.phase == "forward"]
         near = max((step for step in self._seen["forward"] if step < gap.step), default=0)
+        needed = _BEFORE.get(gap.phase)
+        if gap.phase == "weights":
+            exact = gap.step == self._steps[0] or gap.step - 1 in self._seen["gradients"]
+        else:
+            exact = needed is None or gap.step in self._seen[needed]
         return replace(
             whole,
             equal_phases=tuple(equal),
@@ -207,19 +203,8 @@ class _Walk:
             near_step=near,
             kept_step=self._after if self._kept else 0,
             calm_step=max((step for step in self._steps if step < gap.step), default=0),
-            exact=self._is_exact(gap),
+            exact=exact,
         )
-
-    def _is_exact(self, gap: Gap) -> bool:
-        needed = _BEFORE.get(gap.phase)
-        at_start = gap.step == self._steps[0]
-        if gap.phase == "weights":
-            return at_start or gap.step - 1 in self._seen["gradients"]
-        return needed is None or gap.step in self._seen[needed]
-
-
-def _comes_before(unequal: Gap | None, gap: Gap) -> bool:
-    return unequal is not None and _moment(unequal) < _moment(gap)
 
 
 def _moment(gap: Gap) -> tuple[int, int]:
@@ -410,8 +395,12 @@ class Sights:
     def _parameters(self, step: int) -> Iterator[Sight]:
         for ours, theirs in self._pairs(step, "parameter"):
             yield self._sight("weights", ours, theirs, ("weight_norm",))
+            # The gradients' sizes, the small ones measured by all.
             plain = self._sight("gradients", ours, theirs, ("grad_norm",))
-            yield _against_all(plain, self._sight("gradients", ours, theirs, ("elements",)).first)
+            elements = self._sight("gradients", ours, theirs, ("elements",)).first
+            total = float(np.sqrt(np.sum(plain.sizes**2) / max(float(np.sum(elements)), 1.0)))
+            floor = _QUIETEST * total * np.sqrt(elements[:, 0]) if elements.size else 0.0
+            yield replace(plain, sizes=np.maximum(plain.sizes, floor))
             if len(self._shared(ours.table, theirs.table).left) < max(len(ours.values), len(theirs.values)):
                 yield self._without_gradient(ours, theirs)
 
@@ -458,14 +447,6 @@ def magnitudes(first: Array, second: Array) -> Array:
 
 def _chosen(rows: TensorRows, places: list[int], columns: list[str]) -> Array:
     return rows.values[np.ix_(places, [rows.table.columns.index(name) for name in columns])].astype(np.float64)
-
-
-def _against_all(sight: Sight, elements: Array) -> Sight:
-    """The gradients' sizes, the small ones measured by all."""
-    total = float(np.sqrt(np.sum(sight.sizes**2) / max(float(np.sum(elements)), 1.0)))
-    floor = _QUIETEST * total * np.sqrt(elements[:, 0]) if elements.size else 0.0
-    sizes = np.maximum(sight.sizes, floor)
-    return replace(sight, sizes=sizes)
 
 
 def _look(

@@ -15,7 +15,6 @@ from torch_debugger.records import (
     HparamsFact,
     LoaderFact,
     ModelFact,
-    ModuleFact,
     OptimizerFact,
     ParameterFact,
     SchedulerFact,
@@ -61,14 +60,14 @@ def compare_optimizers(first: RunEvidence, second: RunEvidence, matching: Matchi
     found = [
         each
         for name in {**renamed, **theirs}
-        for each in differences(_prefixed(name, renamed), _prefixed(name, theirs))
+        for each in differences(_prefixed(name, renamed.get(name, {})), _prefixed(name, theirs.get(name, {})))
     ]
     schedules = differences(_scheduled(first), _scheduled(second)) + differences(_clipped(first), _clipped(second))
     return Topic("optimizer", (*found, *schedules))
 
 
-def _prefixed(name: str, facts: dict[str, dict[str, object]]) -> dict[str, object]:
-    return {f"{name}: {key}": value for key, value in facts.get(name, {}).items()}
+def _prefixed(name: str, facts: Mapping[str, object]) -> dict[str, object]:
+    return {f"{name}: {key}": value for key, value in facts.items()}
 
 
 def _optimized(run: RunEvidence) -> dict[str, dict[str, object]]:
@@ -76,24 +75,19 @@ def _optimized(run: RunEvidence) -> dict[str, dict[str, object]]:
     found: dict[str, dict[str, object]] = {}
     for fact in run.facts(OptimizerFact):
         if fact.name not in found:
-            found[fact.name] = {"kind": fact.kind, "parameters": len(fact.parameters)} | _groups(fact)
+            several = len(fact.settings) > 1
+            found[fact.name] = {"kind": fact.kind, "parameters": len(fact.parameters)} | {
+                f"{key} of group {number}" if several else key: value
+                for number, group in enumerate(fact.settings)
+                for key, value in group.items()
+            }
     return found
-
-
-def _groups(fact: OptimizerFact) -> dict[str, object]:
-    several = len(fact.settings) > 1
-    return {
-        f"{key} of group {number}" if several else key: value
-        for number, group in enumerate(fact.settings)
-        for key, value in group.items()
-    }
 
 
 def _scheduled(run: RunEvidence) -> dict[str, object]:
     found: dict[str, object] = {}
     for fact in run.facts(SchedulerFact):
-        own = {f"{fact.kind}: {key}": value for key, value in fact.settings.items()}
-        found |= {f"schedule {fact.number}": fact.kind, **own}
+        found |= {f"schedule {fact.number}": fact.kind, **_prefixed(fact.kind, fact.settings)}
     return found
 
 
@@ -116,18 +110,14 @@ def compare_data(first: RunEvidence, second: RunEvidence) -> Topic:
 def _facts(run: RunEvidence) -> dict[str, object]:
     found: dict[str, object] = {}
     for fact in run.facts(LoaderFact):
-        kept = {"dataset": fact.dataset, "samples": fact.samples, "batch size": fact.batch_size}
-        kept |= {"batches": fact.length, "shuffled": fact.shuffle, "drop_last": fact.drop_last}
-        kept |= {"workers": fact.workers}
-        found |= {f"loader {fact.number}: {key}": value for key, value in kept.items()}
-    return found | _batches(run)
-
-
-def _batches(run: RunEvidence) -> dict[str, object]:
-    """The tensors of the first batch."""
-    steps = sorted(step for kind, step in run.looks if kind is BatchFact)
-    facts = run.looks_at(BatchFact, steps[0]) if steps else []
-    return {f"first {fact.name}": f"{'x'.join(map(str, fact.shape))} {fact.dtype}" for fact in facts}
+        kept = {
+            "dataset": fact.dataset, "samples": fact.samples, "batch size": fact.batch_size, "batches": fact.length,
+            "shuffled": fact.shuffle, "drop_last": fact.drop_last, "workers": fact.workers,
+        }  # fmt: skip
+        found |= _prefixed(f"loader {fact.number}", kept)
+    steps = [step for kind, step in run.looks if kind is BatchFact]
+    facts = run.looks_at(BatchFact, min(steps)) if steps else []
+    return found | {f"first {fact.name}": f"{'x'.join(map(str, fact.shape))} {fact.dtype}" for fact in facts}
 
 
 def _order(first: RunEvidence, second: RunEvidence) -> Difference | None:
@@ -163,39 +153,22 @@ def compare_models(first: RunEvidence, second: RunEvidence, matching: Matching) 
     ours, theirs = first.facts(ModelFact), second.facts(ModelFact)
     if not ours or not theirs:
         return Topic("model", unseen="a model was not seen in both runs")
-    found = _modules(ours, theirs, matching) + _parameters(ours, theirs, matching)
-    return Topic("model", found)
-
-
-def _modules(ours: list[ModelFact], theirs: list[ModelFact], matching: Matching) -> tuple[Difference, ...]:
     left = {matching.other(module.path): module for fact in ours for module in fact.modules}
     right = {module.path: module for fact in theirs for module in fact.modules}
     found: list[Difference] = []
     for path in {**left, **right}:
-        found += _one(path, left.get(path), right.get(path))
-    return tuple(found)
-
-
-def _one(path: str, ours: ModuleFact | None, theirs: ModuleFact | None) -> tuple[Difference, ...]:
-    if ours is None or theirs is None:
-        return (Difference(path, ours.kind if ours else "", theirs.kind if theirs else ""),)
-    return differences(
-        {f"{path}: {key}": value for key, value in _model_facts(ours).items()},
-        {f"{path}: {key}": value for key, value in _model_facts(theirs).items()},
+        one, other = left.get(path), right.get(path)
+        if one is None or other is None:
+            found.append(Difference(path, one.kind if one else "", other.kind if other else ""))
+        else:
+            left_facts: dict[str, object] = {"kind": one.kind, **one.settings}
+            right_facts: dict[str, object] = {"kind": other.kind, **other.settings}
+            found += differences(_prefixed(path, left_facts), _prefixed(path, right_facts))
+    parameters = differences(
+        {matching.other(each.path): _described(each) for fact in ours for each in fact.parameters},
+        {each.path: _described(each) for fact in theirs for each in fact.parameters},
     )
-
-
-def _model_facts(module: ModuleFact) -> dict[str, object]:
-    return {"kind": module.kind, **module.settings}
-
-
-def _parameters(ours: list[ModelFact], theirs: list[ModelFact], matching: Matching) -> tuple[Difference, ...]:
-    left = {matching.other(each.path): each for fact in ours for each in fact.parameters}
-    right = {each.path: each for fact in theirs for each in fact.parameters}
-    return differences(
-        {path: _described(each) for path, each in left.items()},
-        {path: _described(each) for path, each in right.items()},
-    )
+    return Topic("model", (*found, *parameters))
 
 
 def _described(parameter: ParameterFact) -> str:
@@ -209,26 +182,19 @@ def compare_environment(first: RunEvidence, second: RunEvidence) -> Topic:
     if first.run is None or second.run is None:
         missing = (first if first.run is None else second).name
         return Topic("environment", unseen=f"the log of {missing} says nothing about it")
-    found = differences(_program(first), _program(second))
-    if first.surroundings is None or second.surroundings is None:
-        missing = (first if first.surroundings is None else second).name
-        return Topic("environment", found, unseen=f"the log of {missing} holds no packages and no hardware")
-    return Topic("environment", found + _around(first, second))
-
-
-def _program(run: RunEvidence) -> dict[str, object]:
-    assert run.run is not None
-    versions = {"python": run.run.python, "torch": run.run.torch}
-    return {**versions, "device": run.run.device, "torch-debugger": run.run.debugger}
-
-
-def _around(first: RunEvidence, second: RunEvidence) -> tuple[Difference, ...]:
+    programs = (
+        {"python": run.python, "torch": run.torch, "device": run.device, "torch-debugger": run.debugger}
+        for run in (first.run, second.run)
+    )
+    found = differences(*programs)
     ours, theirs = first.surroundings, second.surroundings
-    assert ours is not None and theirs is not None
-    packages = [each for each in differences(ours.packages, theirs.packages) if each.name != "torch"]
-    hardware = differences(ours.hardware, theirs.hardware)
+    if ours is None or theirs is None:
+        missing = (first if ours is None else second).name
+        return Topic("environment", found, unseen=f"the log of {missing} holds no packages and no hardware")
     ranks = differences({"processes": ours.world_size}, {"processes": theirs.world_size})
-    return (*ranks, *packages, *hardware, *differences(ours.environment, theirs.environment))
+    packages = tuple(each for each in differences(ours.packages, theirs.packages) if each.name != "torch")
+    hardware = differences(ours.hardware, theirs.hardware)
+    return Topic("environment", found + ranks + packages + hardware + differences(ours.environment, theirs.environment))
 
 
 # What differs in the code: the script's text, the commit, and what was not committed.
@@ -275,12 +241,10 @@ def compare_outcomes(first: RunEvidence, second: RunEvidence) -> Topic:
 
 def _ended(run: RunEvidence, tags: list[str]) -> dict[str, object]:
     outcome = {"outcome": run.end.outcome, "a step is one of": run.end.counted} if run.end else {"outcome": ""}
-    steps = {"steps": max(run.steps, default=0)}
-    metrics = {f"metric {tag}": value for tag, value in run.metrics.items() if tag not in tags}
     return {
         **outcome,
-        **steps,
-        **metrics,
+        "steps": max(run.steps, default=0),
+        **{f"metric {tag}": value for tag, value in run.metrics.items() if tag not in tags},
         **{f"last {tag}": run.curves[tag][max(run.curves[tag])] for tag in tags},
     }
 
