@@ -72,7 +72,13 @@ class Encoder:
         for record in kept:
             if isinstance(record, EndFact):
                 payloads += self._held_events()
-            payloads += self._if_it_fits(record, next(scalars) if isinstance(record, Scalars) else None)
+            events = next(scalars) if isinstance(record, Scalars) else self._tensor_events(record)
+            if isinstance(record, _ENDINGS):
+                self._thinning.count(_framed(events))
+            elif not self._thinning.takes(lane_of(record), _framed(events)):
+                continue
+            self._headed.add(self._tag_of(record))
+            payloads += events
         return frame(payloads)
 
     def encode_points(self, points: list[Point]) -> bytes:
@@ -94,20 +100,20 @@ class Encoder:
         try:
             return encode_points(points, self._tell_large)
         except _UNFIT:
-            return encode_points(self._fit_points(points), self._tell_large)
+            pass
+        fit = []
+        for tag, value, step, when in points:
+            try:
+                number = int(np.int64(operator.index(step)))
+                time_s = when if isinstance(when, GivenTime) else float(when)
+                fit.append((text(tag).decode(), float(value), number, time_s))
+            except _UNFIT as error:
+                self._on_fault(f"A scalar of the tag {tag!r} was left out of the log: {error}.")
+        return encode_points(fit, self._tell_large)
 
     def _held_events(self) -> list[bytes]:
         events = [payload for each in self._scalar_events(self._thinning.held()) for payload in each]
         return [event for event in events if self._thinning.takes(CURVES, _framed([event]), at_end=True)]
-
-    def _if_it_fits(self, record: Record, scalars: list[bytes] | None) -> list[bytes]:
-        events = self._tensor_events(record) if scalars is None else scalars
-        if is_of_the_end(record):
-            self._thinning.count(_framed(events))
-        elif not self._thinning.takes(lane_of(record), _framed(events)):
-            return []
-        self._headed.add(self._tag_of(record))
-        return events
 
     def _say_if_it_thins(self) -> list[bytes]:
         """Once, in the log and to the user."""
@@ -124,24 +130,15 @@ class Encoder:
         self._headed.add(_NOTICES)
         return events
 
-    def _fit_points(self, points: Sequence[Point]) -> list[Point]:
-        fit = []
-        for tag, value, step, when in points:
-            try:
-                number = int(np.int64(operator.index(step)))
-                fit.append((text(tag).decode(), float(value), number, _as_time(when)))
-            except _UNFIT as error:
-                self._on_fault(f"A scalar of the tag {tag!r} was left out of the log: {error}.")
-        return fit
-
     def _scalar_events(self, records: list[Scalars]) -> Iterator[list[bytes]]:
         try:
             return iter([[payload] for payload in scalar_events(records, self._tell_large)])
         except _UNFIT:
-            return iter([self._unless_unfit(self._scalar_event, record) for record in records])
 
-    def _scalar_event(self, record: Scalars) -> list[bytes]:
-        return scalar_events([record], self._tell_large)
+            def one(record: Scalars) -> list[bytes]:
+                return scalar_events([record], self._tell_large)
+
+            return iter([self._unless_unfit(one, record) for record in records])
 
     def _tell_large(self, tag: str, value: float) -> None:
         if tag not in self._large:
@@ -185,9 +182,13 @@ class Encoder:
 
     def _record_events(self, record: Record) -> list[bytes]:
         tag = self._tag_of(record)
-        # To search packed numbers for secrets would hold up the training for ten milliseconds.
-        write = _json if getattr(record, "without_text", False) else _json_without_secrets
-        tensor = string_tensor(write(to_plain(record)))
+        plain = to_plain(record)
+        content = _json(plain)
+        # The last door before the disk: whatever a record holds of the user's program passes through here. To search
+        # packed numbers for secrets would hold up the training for ten milliseconds.
+        if not getattr(record, "without_text", False) and may_hold_secrets(content.decode()):
+            content = _json(redact_plain(plain))
+        tensor = string_tensor(content)
         metadata = b"" if tag in self._headed else plugin_metadata()
         return [tensor_event(time.time(), getattr(record, "step", 0), tag, tensor, metadata)]
 
@@ -195,16 +196,6 @@ class Encoder:
         if isinstance(record, TensorRows):
             return f"{ROWS_TAG}{self._tables.setdefault(record.table, len(self._tables))}"
         return RECORD_TAG + type(record).__name__
-
-
-def _as_time(when: float) -> float:
-    return when if isinstance(when, GivenTime) else float(when)
-
-
-def _json_without_secrets(plain: Any) -> bytes:
-    """The last door before the disk: whatever a record holds of the user's program passes through here."""
-    text = _json(plain)
-    return _json(redact_plain(plain)) if may_hold_secrets(text.decode()) else text
 
 
 def _json(plain: Any) -> bytes:
@@ -293,7 +284,8 @@ class Thinning:
         self._held.clear()
         ends = []
         for record in newest_first:
-            last = {tag: value for tag, value in record.values.items() if self._is_after(record.step, tag)}
+            kept = self._last_steps
+            last = {tag: value for tag, value in record.values.items() if record.step > kept.get(tag, -1)}
             self._last_steps.update(dict.fromkeys(last, record.step))
             ends += [Scalars(record.step, record.time, last)] if last else []
         return ends[::-1]
@@ -333,9 +325,6 @@ class Thinning:
         self._seen[series] += 1
         return count % share.stride == 0
 
-    def _is_after(self, step: int, tag: str) -> bool:
-        return step > self._last_steps.get(tag, -1)
-
     def _has_room(self, share: _Share, size_bytes: int) -> bool:
         used_bytes = share.used_bytes + share.expected_bytes + size_bytes
         if self._is_stopped or used_bytes > self._share_bytes:
@@ -351,10 +340,6 @@ class Thinning:
 
 def lane_of(record: Record) -> int:
     return CURVES if isinstance(record, Scalars) else OTHERS
-
-
-def is_of_the_end(record: Record) -> bool:
-    return isinstance(record, _ENDINGS)
 
 
 def _series_of(record: Record) -> Hashable:

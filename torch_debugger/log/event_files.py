@@ -50,7 +50,13 @@ class LogFiles:
         """In a folder that is made if need be."""
         try:
             self._folder.mkdir(parents=True, exist_ok=True)
-            return self._claim()
+            # The clock may stand still, or have been set back since the folder's last file was made.
+            self._opened_us = max(time.time_ns() // 1000, *map(_first_free_us, os.listdir(self._folder)), 0)
+            while True:
+                try:
+                    return LogFile(self._path())
+                except FileExistsError:  # of another writer
+                    self._opened_us += 1
         except OSError as error:
             raise DebuggerError(
                 f"The run log cannot be written to {os.fspath(self._folder)!r}: {error.strerror}. "
@@ -64,15 +70,6 @@ class LogFiles:
             return LogFile(self._path())
         except OSError:
             return None
-
-    def _claim(self) -> io.FileIO:
-        # The clock may stand still, or have been set back since the folder's last file was made.
-        self._opened_us = max(time.time_ns() // 1000, *map(_first_free_us, os.listdir(self._folder)), 0)
-        while True:
-            try:
-                return LogFile(self._path())
-            except FileExistsError:  # of another writer
-                self._opened_us += 1
 
     def _path(self) -> Path:
         seconds, rest_us = divmod(self._opened_us, 1_000_000)

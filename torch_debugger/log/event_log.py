@@ -158,7 +158,7 @@ class Log:
         """As `records`, each with the rank that its file says it is of; None where it does not."""
         for file, taken_back in self._with_limits():
             rank, every = rank_in_name(file.name), not kinds or Scalars in kinds
-            for record in _all_records(file, taken_back) if every else _records(file, kinds, taken_back):
+            for record in _decoded(_all_payloads(file, taken_back)) if every else _records(file, kinds, taken_back):
                 if not kinds or isinstance(record, kinds):
                     yield rank, record
 
@@ -202,17 +202,15 @@ def _items(file: EventFile, kinds: tuple[type, ...], taken_back: int) -> list[It
     return _still_valid(file, wanted, taken_back)
 
 
-def _all_records(file: EventFile, taken_back: int) -> Iterator[Record]:
-    if not file.restarts and taken_back == NEVER:
-        return _decoded(payload for _, payload in file.all_payloads())
-    return _decoded(payload for place, payload in file.all_payloads() if _holds(file, place, payload, taken_back))
-
-
-def _holds(file: EventFile, place: int, payload: bytes, taken_back: int) -> bool:
-    behind = [step for mark, step in file.restarts if mark > place]
-    with suppress(*FOREIGN):
-        return EventParser().parse(payload).step < min([*behind, taken_back])
-    return False
+def _all_payloads(file: EventFile, taken_back: int) -> Iterator[bytes]:
+    for place, payload in file.all_payloads():
+        if not file.restarts and taken_back == NEVER:
+            yield payload
+            continue
+        behind = [step for mark, step in file.restarts if mark > place]
+        with suppress(*FOREIGN):
+            if EventParser().parse(payload).step < min([*behind, taken_back]):
+                yield payload
 
 
 def _decoded(payloads: Iterable[bytes]) -> Iterator[Record]:

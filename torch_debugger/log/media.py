@@ -304,16 +304,9 @@ def _chart(chart: bytes) -> ScalarChart:
     parts = message(chart)
     lines = _messages(parts.get(numbers.CHART_LINES, b""), numbers.LINES_TAG)
     margins = _messages(parts.get(numbers.CHART_MARGIN, b""), numbers.MARGIN_SERIES)
-    return ScalarChart(
-        _text(parts.get(numbers.CHART_TITLE, b"")), tuple(map(_text, lines)), tuple(map(_margin, margins))
-    )
-
-
-def _margin(series: bytes) -> Margin:
-    parts = message(series)
     names = (numbers.SERIES_VALUE, numbers.SERIES_LOWER, numbers.SERIES_UPPER)
-    value, lower, upper = (_text(parts.get(number, b"")) for number in names)
-    return Margin(value, lower, upper)
+    bands = tuple(Margin(*(_text(message(each).get(number, b"")) for number in names)) for each in margins)
+    return ScalarChart(_text(parts.get(numbers.CHART_TITLE, b"")), tuple(map(_text, lines)), bands)
 
 
 def _messages(data: bytes, number: int) -> list[bytes]:

@@ -46,7 +46,12 @@ class Store:
         try:
             self._system, self._root = fsspec.core.url_to_fs(self.url)
         except ImportError as error:
-            raise DebuggerError(_missing_library(protocol, self.url)) from error
+            from fsspec.registry import known_implementations
+
+            library = known_implementations.get(protocol, {}).get("class", protocol).split(".")[0]
+            raise DebuggerError(
+                f"{self.url} needs the library {library}, which is not installed. Get it with `pip install {library}`."
+            ) from error
         except ValueError as error:
             raise DebuggerError(f"{self.url} is no place that fsspec knows: {error}.") from error
 
@@ -59,7 +64,12 @@ class Store:
             except FileNotFoundError:
                 return []
         start = len(self._root.rstrip("/")) + 1
-        return [_stored_file(path[start:], about) for path, about in sorted(found.items()) if path[start:]]
+        stored: list[StoredFile] = []
+        for path, about in sorted(found.items()):
+            if path[start:]:
+                version = next((str(about[key]) for key in _CHANGE_KEYS if about.get(key)), "")
+                stored.append(StoredFile(path[start:], int(about.get("size") or 0), version))
+        return stored
 
     def read(self, name: str, start: int = 0) -> bytes:
         with self._talking("read"):
@@ -106,7 +116,10 @@ def fetch_new(url: str, folder: str | os.PathLike[str], wanted: Callable[[str], 
     """
     store, target = Store(url), Path(folder)
     target.mkdir(parents=True, exist_ok=True)
-    had = _read_fetched(target)
+    had: dict[str, Any] = {}
+    with suppress(OSError, ValueError):
+        known = json.loads((target / _FETCHED).read_text())
+        had = known if isinstance(known, dict) else {}
     there = [file for file in store.list_files() if wanted(file.name)]
     changed = [file for file in there if had.get(file.name) != [file.size, file.version]]
     fetched = [file.name for file in changed if _fetch(store, file, target, had)]
@@ -132,27 +145,6 @@ def _fetch(store: Store, file: StoredFile, target: Path, had: dict[str, Any]) ->
         return False  # removed since it was listed
     had[file.name] = [file.size, file.version]
     return True
-
-
-def _read_fetched(target: Path) -> dict[str, Any]:
-    try:
-        had = json.loads((target / _FETCHED).read_text())
-    except (OSError, ValueError):
-        return {}
-    return had if isinstance(had, dict) else {}
-
-
-def _stored_file(name: str, about: dict[str, Any]) -> StoredFile:
-    version = next((str(about[key]) for key in _CHANGE_KEYS if about.get(key)), "")
-    return StoredFile(name, int(about.get("size") or 0), version)
-
-
-def _missing_library(protocol: str, url: str) -> str:
-    from fsspec.registry import known_implementations
-
-    known = known_implementations.get(protocol, {}).get("class", protocol)
-    library = known.split(".")[0]
-    return f"{url} needs the library {library}, which is not installed. Get it with `pip install {library}`."
 
 
 # Folders and URLs with names of the user's in front: base:runs/a, as in TensorBoard's --logdir_spec.

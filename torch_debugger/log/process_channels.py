@@ -28,10 +28,34 @@ class NotedStep(NamedTuple):
     loss: float  # nan: not known
 
 
+class _Word:
+    """One of the board's whole numbers."""
+
+    __slots__ = ("_place",)
+
+    def __init__(self, place: int) -> None:
+        self._place = place
+
+    def __get__(self, board: Board, _: type[Board]) -> int:
+        return board._numbers[self._place]
+
+    def __set__(self, board: Board, value: int) -> None:
+        board._numbers[self._place] = value
+
+
 class Board:
     """Shared by whoever maps the same file. Each number is one aligned word: no reader sees half of one."""
 
     __slots__ = ("_numbers", "_reals", "fd")
+
+    step = _Word(0)
+    at_prompt = _Word(2)  # how many calls of input() are waiting for the user
+    torch_seen = _Word(3)  # 1 once the script has imported torch
+    crash = _Word(4)  # how far a traceback is on its way to the parent: see runner/launch.py
+    trials = _Word(5)  # how many of a pre-flight are done
+    beats = _Word(6)  # of the watchdog's thread in the child: it stops where Python's lock is held, or the process
+    stack_signal = _Word(7)  # by which the child is asked for its stacks; 0: it must not be
+    stacks_fd = _Word(8)  # the child's descriptor of the file that it writes them to
 
     def __init__(self, fd: int) -> None:
         self.fd = fd
@@ -42,19 +66,15 @@ class Board:
     @staticmethod
     def create() -> Board:
         """A new board over a file without a name; its `fd` is for the child."""
-        fd = _nameless_file()
+        if hasattr(os, "memfd_create"):
+            fd = os.memfd_create("torch-debugger-board")
+        else:
+            with tempfile.TemporaryFile() as file:
+                fd = os.dup(file.fileno())
         os.ftruncate(fd, _SIZE_BYTES)
         board = Board(fd)
         board.loss = float("nan")
         return board
-
-    @property
-    def step(self) -> int:
-        return self._numbers[0]
-
-    @step.setter
-    def step(self, value: int) -> None:
-        self._numbers[0] = value
 
     @property
     def loss(self) -> float:
@@ -63,70 +83,6 @@ class Board:
     @loss.setter
     def loss(self, value: float) -> None:
         self._reals[1] = value
-
-    @property
-    def at_prompt(self) -> int:
-        """How many calls of input() are waiting for the user."""
-        return self._numbers[2]
-
-    @at_prompt.setter
-    def at_prompt(self, value: int) -> None:
-        self._numbers[2] = value
-
-    @property
-    def torch_seen(self) -> int:
-        """1 once the script has imported torch."""
-        return self._numbers[3]
-
-    @torch_seen.setter
-    def torch_seen(self, value: int) -> None:
-        self._numbers[3] = value
-
-    @property
-    def crash(self) -> int:
-        """How far a traceback is on its way to the parent: see runner/launch.py."""
-        return self._numbers[4]
-
-    @crash.setter
-    def crash(self, value: int) -> None:
-        self._numbers[4] = value
-
-    @property
-    def trials(self) -> int:
-        """How many trials of a pre-flight are done."""
-        return self._numbers[5]
-
-    @trials.setter
-    def trials(self, value: int) -> None:
-        self._numbers[5] = value
-
-    @property
-    def beats(self) -> int:
-        """Of the watchdog's thread in the child: it stops where Python's lock is held, or the process
-        stopped."""
-        return self._numbers[6]
-
-    @beats.setter
-    def beats(self, value: int) -> None:
-        self._numbers[6] = value
-
-    @property
-    def stack_signal(self) -> int:
-        """By which the child is asked for its stacks; 0: it must not be."""
-        return self._numbers[7]
-
-    @stack_signal.setter
-    def stack_signal(self, value: int) -> None:
-        self._numbers[7] = value
-
-    @property
-    def stacks_fd(self) -> int:
-        """The child's descriptor of the file that it writes them to."""
-        return self._numbers[8]
-
-    @stacks_fd.setter
-    def stacks_fd(self, value: int) -> None:
-        self._numbers[8] = value
 
     def note(self, step: int, time: float, loss: float) -> None:
         """What is left of a step when the process is killed before it was logged."""
@@ -142,13 +98,6 @@ class Board:
         noted = self._numbers[_NOTED]
         places = [_FIRST + number % _RING * _WORDS for number in range(max(0, noted - _RING), noted)]
         return [NotedStep(self._numbers[at], self._reals[at + 1], self._reals[at + 2]) for at in places]
-
-
-def _nameless_file() -> int:
-    if hasattr(os, "memfd_create"):
-        return os.memfd_create("torch-debugger-board")
-    with tempfile.TemporaryFile() as file:
-        return os.dup(file.fileno())
 
 
 # The pipe upstream: the judge's wishes for a closer look, read between steps and never waited for.
@@ -204,7 +153,10 @@ class RequestReader:
             return []
         self._open = bool(received)  # nothing to read, ever again: the parent has gone
         *lines, self._partial = (self._partial + received).split(b"\n")
-        return [_request(line) for line in lines]
+        return [
+            Request(plain["steps"], tuple(plain["modules"]), plain["reason"], plain["profile"])
+            for plain in map(json.loads, lines)
+        ]
 
     def close(self) -> None:
         self._open = False
@@ -213,8 +165,3 @@ class RequestReader:
 
 def _line(request: Request) -> bytes:
     return json.dumps(to_plain(request)).encode() + b"\n"
-
-
-def _request(line: bytes) -> Request:
-    plain = json.loads(line)
-    return Request(plain["steps"], tuple(plain["modules"]), plain["reason"], plain["profile"])

@@ -13,7 +13,7 @@ from torch_debugger.log.curves import Curve, find_loss_tag, to_frame
 from torch_debugger.log.decoder_values import SCALARS
 from torch_debugger.log.event_log import Decode, Log
 from torch_debugger.log.findings import JudgedRun, result_stamp
-from torch_debugger.log.folders import Folder, Series, hparam_folders, place_of, series_folders
+from torch_debugger.log.folders import Series, hparam_folders, place_of, series_folders
 from torch_debugger.log.media import PR_CURVES, SCALAR_CHARTS, PrCurve, ScalarCategory, pr_curves, scalar_charts
 from torch_debugger.log.run_facts import ENDED, KINDS, Facts, gather, may_grow, said_hparams, said_metrics, tell_status
 from torch_debugger.records import Record, Scalars, TensorRows
@@ -25,111 +25,14 @@ if TYPE_CHECKING:
     import pandas
 
 
-# What a run holds beside numbers, by tag: histograms, pictures, texts, sounds.
 _Medium = TypeVar("_Medium")
-
-
-class LoggedMedia:
-    """The part of a `Run` that reads them."""
-
-    @property
-    def tags(self) -> dict[str, list[str]]:
-        raise NotImplementedError
-
-    def histograms(self, tag: str) -> list[media.Histogram]:
-        return self._media(parsing.HISTOGRAMS, tag, media.histograms)
-
-    def pictures(self, tag: str) -> list[media.Picture]:
-        return self._media(parsing.PICTURES, tag, media.pictures)
-
-    def texts(self, tag: str) -> list[media.Text]:
-        """By the name given to `add_text`, to which writers add a word of their own."""
-        added = f"{tag}/text_summary"
-        known = added if added in self.tags.get(parsing.TEXTS, []) else tag
-        return self._media(parsing.TEXTS, known, media.texts)
-
-    def sounds(self, tag: str) -> list[media.Sound]:
-        return self._media(parsing.SOUNDS, tag, media.sounds)
-
-    def pr_curves(self, tag: str) -> list[PrCurve]:
-        return self._media(PR_CURVES, tag, pr_curves)
-
-    def steps_of(self, kind: str) -> dict[str, list[int]]:
-        """By tag, the steps at which something of this kind (pictures, texts) was logged. Reads nothing."""
-        return self._whole().steps(kind)
-
-    def media_at(self, kind: str, tag: str, steps: Iterable[int]) -> list[Any]:
-        """What `pictures`, `histograms`, `texts` or `sounds` have of these steps alone; of a big log, soon."""
-        decode = pr_curves if kind == PR_CURVES else media.DECODERS[kind]
-        found = self._log_with(kind, tag).media(kind, tag, decode, frozenset(steps))
-        return list(found)
-
-    def plugin_content(self, kind: str, tag: str) -> bytes:
-        """What the first event of a tag tells its plugin; later ones need not say it again."""
-        log = self._log_with(kind, tag)
-        first = log.steps(kind).get(tag, [])[:1]
-        return next((value.plugin_content for _, value in log.values(kind, tag, frozenset(first))), b"")
-
-    def _media(self, kind: str, tag: str, decode: Decode[_Medium]) -> list[_Medium]:
-        return list(self._log_with(kind, tag).media(kind, tag, decode))
-
-    def _log_with(self, kind: str, tag: str) -> Log:
-        raise NotImplementedError
-
-    def _whole(self) -> Log:
-        raise NotImplementedError
-
-
-# The charts of `add_scalars`: each series of one lies in a folder of its own inside the run's.
-class LoggedSeries:
-    """The part of a `Run` that reads them: every series is one more tag, CHART/SERIES."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self._series: dict[str, tuple[Series, Log]] = {}
-
-    @property
-    def series(self) -> dict[str, dict[str, str]]:
-        """By the tag that was given to `add_scalars`: the tag of each series, by its name."""
-        self._whole()
-        charts: dict[str, dict[str, str]] = {}
-        for tag, (series, _) in self._series.items():
-            charts.setdefault(series.chart, {})[series.name] = tag
-        return charts
-
-    @property
-    def scalar_categories(self) -> list[ScalarCategory]:
-        """What `add_custom_scalars` has asked for."""
-        return scalar_charts(value for _, value in self._whole().values(SCALAR_CHARTS))
-
-    def _poll_series(self, place: Folder) -> bool:
-        """Reads on; True if anything came. Of a run in an object store only its own files are here."""
-        known = {series.folder: log for series, log in self._series.values()}
-        there = [] if place.is_copy else series_folders(place.path)
-        self._series = {series.tag: (series, known.get(series.folder, Log([]))) for series in there}
-        came = [log.poll(series.folder)[0] for series, log in self._series.values()]
-        return any(came)
-
-    def _with_series(self, tags: dict[str, list[str]]) -> dict[str, list[str]]:
-        scalars = dict.fromkeys([*tags.get(SCALARS, []), *self._series])
-        return tags | {SCALARS: list(scalars)} if scalars else tags
-
-    def _series_curve(self, tag: str) -> Curve | None:
-        self._whole()
-        series, log = self._series.get(tag, (None, None))
-        return log.curve(series.chart) if series is not None and log is not None else None
-
-    def _whole(self) -> Log:
-        raise NotImplementedError
-
-
 _Answer = TypeVar("_Answer")
 _Kind = TypeVar("_Kind")
 
 _KEPT_BYTES = 4_000_000  # of records, as they are in the file, that are kept when they were read once
 
 
-class Run(JudgedRun, LoggedMedia, LoggedSeries):
+class Run(JudgedRun):
     """Nothing is read before something is asked for. What was read stays as it is until `poll`, which reads on
     from there. Where several ranks wrote, a tag is that of the lowest rank that has it; `ranks` has them all.
     """
@@ -144,6 +47,7 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
         self._by_rank: dict[int, Log] = {}
         self._read = False
         self._known: dict[str, Any] = {}  # what was worked out from what was read
+        self._series: dict[str, tuple[Series, Log]] = {}  # of `add_scalars`, each in a folder of its own, by tag
         self._result_stamp: tuple[int, int] | None = None
         self._is_part = False
 
@@ -152,7 +56,11 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
         self._read = True
         self._place.refresh()
         came, lost = self._log.poll(self._place.path)
-        came = self._poll_series(self._place) or came
+        # The charts of `add_scalars`; of a run in an object store only its own files are here.
+        known = {series.folder: log for series, log in self._series.values()}
+        there = [] if self._place.is_copy else series_folders(self._place.path)
+        self._series = {series.tag: (series, known.get(series.folder, Log([]))) for series in there}
+        came = any([came, *(log.poll(series.folder)[0] for series, log in self._series.values())])
         self.reads += came
         if lost:
             self.judge_anew()
@@ -180,18 +88,77 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
     @property
     def tags(self) -> dict[str, list[str]]:
         """By kind: scalars, histograms, pictures, texts, sounds, or the name of the plugin that shows them."""
-        return self._once("tags", lambda: self._with_series(self._whole().tags()))
+
+        def found() -> dict[str, list[str]]:
+            tags = self._whole().tags()
+            scalars = dict.fromkeys([*tags.get(SCALARS, []), *self._series])
+            return tags | {SCALARS: list(scalars)} if scalars else tags
+
+        return self._once("tags", found)
 
     @property
     def loss_tag(self) -> str | None:
         """The tag that is the training's loss, by its name."""
-        return find_loss_tag(self.tags.get(parsing.SCALARS, []))
+        return find_loss_tag(self.tags.get(SCALARS, []))
 
     def scalars(self, tag: str) -> Curve:
         """Every point of a tag, NaN and Inf included, in the order in which they were written; of several files
         that were written at the same time, by step."""
-        of_series = self._series_curve(tag)
-        return of_series if of_series is not None else self._log_with(parsing.SCALARS, tag).curve(tag)
+        self._whole()
+        if tag in self._series:
+            series, log = self._series[tag]
+            return log.curve(series.chart)
+        return self._log_with(SCALARS, tag).curve(tag)
+
+    @property
+    def series(self) -> dict[str, dict[str, str]]:
+        """By the tag that was given to `add_scalars`: the tag of each series, by its name."""
+        self._whole()
+        charts: dict[str, dict[str, str]] = {}
+        for tag, (series, _) in self._series.items():
+            charts.setdefault(series.chart, {})[series.name] = tag
+        return charts
+
+    @property
+    def scalar_categories(self) -> list[ScalarCategory]:
+        """What `add_custom_scalars` has asked for."""
+        return scalar_charts(value for _, value in self._whole().values(SCALAR_CHARTS))
+
+    def histograms(self, tag: str) -> list[media.Histogram]:
+        return self._media(parsing.HISTOGRAMS, tag, media.histograms)
+
+    def pictures(self, tag: str) -> list[media.Picture]:
+        return self._media(parsing.PICTURES, tag, media.pictures)
+
+    def texts(self, tag: str) -> list[media.Text]:
+        """By the name given to `add_text`, to which writers add a word of their own."""
+        added = f"{tag}/text_summary"
+        known = added if added in self.tags.get(parsing.TEXTS, []) else tag
+        return self._media(parsing.TEXTS, known, media.texts)
+
+    def sounds(self, tag: str) -> list[media.Sound]:
+        return self._media(parsing.SOUNDS, tag, media.sounds)
+
+    def pr_curves(self, tag: str) -> list[PrCurve]:
+        return self._media(PR_CURVES, tag, pr_curves)
+
+    def steps_of(self, kind: str) -> dict[str, list[int]]:
+        """By tag, the steps at which something of this kind (pictures, texts) was logged. Reads nothing."""
+        return self._whole().steps(kind)
+
+    def media_at(self, kind: str, tag: str, steps: Iterable[int]) -> list[Any]:
+        """What `pictures`, `histograms`, `texts` or `sounds` have of these steps alone; of a big log, soon."""
+        decode = pr_curves if kind == PR_CURVES else media.DECODERS[kind]
+        return list(self._log_with(kind, tag).media(kind, tag, decode, frozenset(steps)))
+
+    def plugin_content(self, kind: str, tag: str) -> bytes:
+        """What the first event of a tag tells its plugin; later ones need not say it again."""
+        log = self._log_with(kind, tag)
+        first = log.steps(kind).get(tag, [])[:1]
+        return next((value.plugin_content for _, value in log.values(kind, tag, frozenset(first))), b"")
+
+    def _media(self, kind: str, tag: str, decode: Decode[_Medium]) -> list[_Medium]:
+        return list(self._log_with(kind, tag).media(kind, tag, decode))
 
     @overload
     def records(self, kind: type[_Kind], /) -> Iterator[_Kind]: ...
@@ -238,7 +205,7 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
 
     @property
     def facts(self) -> Facts:
-        return self._once("facts", lambda: gather(self.records(*KINDS), self._said_hparams()))
+        return self._once("facts", lambda: gather(self.records(*KINDS), said_hparams(self._with_hparam_notes())))
 
     @property
     def hparams(self) -> dict[str, HparamValue]:
@@ -248,7 +215,7 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
     @property
     def hparam_metrics(self) -> dict[str, float]:
         """Those given to `add_hparams`, by their tags: of each the last value."""
-        return self._once("metrics", lambda: said_metrics([self._whole(), *self._hparam_notes()]))
+        return self._once("metrics", lambda: said_metrics(self._with_hparam_notes()))
 
     @property
     def status(self) -> str:
@@ -293,7 +260,7 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
 
     def to_pandas(self, *tags: str) -> pandas.DataFrame:
         """The scalars, these or all: one row per point, with the columns tag, step, value and time."""
-        chosen = tags or self.tags.get(parsing.SCALARS, [])
+        chosen = tags or self.tags.get(SCALARS, [])
         return to_frame({tag: self.scalars(tag) for tag in chosen})
 
     def __repr__(self) -> str:
@@ -328,11 +295,8 @@ class Run(JudgedRun, LoggedMedia, LoggedSeries):
                 return log
         raise missing(kind, tag, self.tags.get(kind, []), self.name)
 
-    def _said_hparams(self) -> dict[str, HparamValue]:
-        return said_hparams([self._whole(), *self._hparam_notes()])
-
-    def _hparam_notes(self) -> list[Log]:
-        return [Run(folder)._whole() for folder in hparam_folders(self._place.path)]
+    def _with_hparam_notes(self) -> list[Log]:
+        return [self._whole(), *(Run(folder)._whole() for folder in hparam_folders(self._place.path))]
 
     def _is_silent(self) -> bool:
         paths = [] if self._place.is_copy else [file.path for file in self._log.files]

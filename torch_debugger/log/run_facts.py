@@ -54,12 +54,16 @@ def gather(records: Iterable[Record], said: dict[str, HparamValue]) -> Facts:
 def merge_hparams(facts: Sequence[HparamsFact]) -> dict[str, HparamValue]:
     """A later fact counts more. The settings of the only optimizer go by their own names (lr, and its kind as
     optimizer): `opt.lr` of one script is `optimizer.lr` of another."""
-    alone = _only_optimizer(facts)
+    # The variable of the one optimizer whose settings are known; they alone begin with its kind.
+    names = {fact.origin for fact in facts if f"{fact.origin}.kind" in fact.values}
+    alone = names.pop() if len(names) == 1 else None
     hparams: dict[str, HparamValue] = {}
     optimized: dict[str, HparamValue] = {}
     for fact in facts:
         if alone and fact.origin == alone:
-            optimized |= {_plain(name, alone): value for name, value in fact.values.items()}
+            for name, value in fact.values.items():
+                plain = name.removeprefix(f"{alone}.")
+                optimized["optimizer" if plain == "kind" else plain] = value
         else:
             hparams |= fact.values
     for name, value in optimized.items():
@@ -87,17 +91,6 @@ def said_metrics(logs: Sequence[Log]) -> dict[str, float]:
             found |= dict.fromkeys(media.metric_tags(value), math.nan)
     curves = {tag: [log.curve(tag) for log in logs if log.has(parsing.SCALARS, tag)] for tag in found}
     return {tag: float(known[-1].values[-1]) for tag, known in curves.items() if known and len(known[-1])}
-
-
-def _only_optimizer(facts: Sequence[HparamsFact]) -> str | None:
-    """The variable of the one optimizer whose settings were told; they alone begin with its kind."""
-    names = {fact.origin for fact in facts if f"{fact.origin}.kind" in fact.values}
-    return names.pop() if len(names) == 1 else None
-
-
-def _plain(name: str, optimizer: str) -> str:
-    plain = name.removeprefix(f"{optimizer}.")
-    return "optimizer" if plain == "kind" else plain
 
 
 # How a run stands: ended as it says itself, or told from its process and its files.
@@ -172,37 +165,25 @@ class Outline:
 
 def read_outline(folder: str) -> Outline:
     plain = read_plain_result(folder)
-    began = _began(folder)
+    # The names of event files begin with their time.
+    times = [float(match[1]) for path in event_files(folder) if (match := _BEGAN.search(os.path.basename(path)))]
+    began = min(filter(math.isfinite, times), default=None)
     if plain is None:
         return Outline(began)
+    loss: float | None = None
+    with suppress(*_MALFORMED):  # NaN and the infinities stand in the file as words
+        loss = float(plain["loss"]["last"]["value"])
     try:
-        return _outline(plain, began)
+        place = plain["verdict"]
+        found = plain["findings"][place] if isinstance(place, int) else None
+        return Outline(
+            began=began,
+            outcome=str(plain["outcome"]),
+            steps=int(plain["steps"]),
+            loss=loss,
+            verdict=str(found["name"]) if found else None,
+            severity=str(found["severity"]) if found else None,
+            message=str(found["message"]) if found else None,
+        )
     except _MALFORMED:
         return Outline(began)
-
-
-def _outline(plain: dict[str, Any], began: float | None) -> Outline:
-    place = plain["verdict"]
-    found = plain["findings"][place] if isinstance(place, int) else None
-    return Outline(
-        began=began,
-        outcome=str(plain["outcome"]),
-        steps=int(plain["steps"]),
-        loss=_last_loss(plain),
-        verdict=str(found["name"]) if found else None,
-        severity=str(found["severity"]) if found else None,
-        message=str(found["message"]) if found else None,
-    )
-
-
-def _last_loss(plain: dict[str, Any]) -> float | None:
-    """NaN and the infinities stand in the file as words."""
-    with suppress(*_MALFORMED):
-        return float(plain["loss"]["last"]["value"])
-    return None
-
-
-def _began(folder: str) -> float | None:
-    """The names of event files begin with their time."""
-    times = [float(match[1]) for path in event_files(folder) if (match := _BEGAN.search(os.path.basename(path)))]
-    return min(filter(math.isfinite, times), default=None)

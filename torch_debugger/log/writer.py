@@ -165,12 +165,23 @@ class LogWriter:
             self._appender.begin()
             while not self._closing:
                 self._bell.get()
-                self._write_while_records_come()
+                while (self._waiting or self._receipts) and not self._closing:
+                    self._write_waiting()
+                    if len(self._waiting) < _MUCH:
+                        with suppress(queue.Empty):
+                            self._bell.get(timeout=self._pause_s)
                 self._asleep = True
                 if self._waiting or self._receipts:  # added just before we said that we sleep
                     self._bell.put(None)
-            self._write_the_rest()
-            self._tell_what_is_missing()
+            # Whoever adds sees the end first, so what comes behind the last look is not lost.
+            self.ended = self._asleep = True
+            self._waiting.seal()
+            self._write_waiting()
+            self._appender.write_last()
+            if self._appender.left_out:
+                missing = in_words(self._appender.left_out)
+                late = f"lacks {missing}: they came faster than they could be written."
+                self._say(f"The run log in {self.folder} {late}")
         except OSError as error:
             self._give_up(f"{error.strerror or error}. The training goes on without it.")
         except Exception as error:  # our traceback in the user's terminal would be worse than a short log
@@ -179,35 +190,16 @@ class LogWriter:
             self._asleep = True  # so that add_scalar looks up
             self._appender.close()
 
-    def _write_the_rest(self) -> None:
-        """Whoever adds sees the end first, so what comes behind the last look is not lost."""
-        self.ended = self._asleep = True
-        self._waiting.seal()
-        self._write_waiting()
-        self._appender.write_last()
-
     def _give_up(self, why: str) -> None:
         self._failed = True
         self._say(f"The run log in {self.folder} ends early: {why}")
         self._waiting.clear()
         self._acknowledge(len(self._receipts))
 
-    def _tell_what_is_missing(self) -> None:
-        if self._appender.left_out:
-            missing = in_words(self._appender.left_out)
-            self._say(f"The run log in {self.folder} lacks {missing}: they came faster than they could be written.")
-
-    def _write_while_records_come(self) -> None:
-        while (self._waiting or self._receipts) and not self._closing:
-            self._write_waiting()
-            if len(self._waiting) < _MUCH:
-                with suppress(queue.Empty):
-                    self._bell.get(timeout=self._pause_s)
-
     def _write_waiting(self) -> None:
         receipts = len(self._receipts)  # counted first: what they stand for was added before them
         self._appender.write(self._waiting)
-        if self._appender.is_deleted():
+        if is_deleted(self._appender.file):
             # We write on all the same: whoever has the file open still reads it to its end.
             self._say(f"The run log in {self.folder} was deleted during the run; none of it will be left.")
         self.cpu_s = time.thread_time()
@@ -272,20 +264,20 @@ class Appender:
 
     def write(self, waiting: Waiting) -> None:
         """All that waits by now; pictures, which take longest, last."""
-        self._leave_room_on_the_disk()
-        left_out = waiting.take_left_out()
-        for _ in range(0, waiting.records, _RECORDS_AT_ONCE):
-            self._append_records(waiting.take_records(_RECORDS_AT_ONCE))
-        self._tell_gap(left_out)
-        self._append_points(waiting)
-        for _ in range(waiting.pictures):
-            self._append_records(waiting.take_pictures(1))
-
-    def _leave_room_on_the_disk(self) -> None:
         free, total = free_bytes(self.file)
         if free < min(_MARGIN_BYTES, total // _MARGIN_PART) and not self._disk_is_full:
             self._disk_is_full = True
             self._encoder.stop_at_a_full_disk(free)
+        left_out = waiting.take_left_out()
+        for _ in range(0, waiting.records, _RECORDS_AT_ONCE):
+            self._append_records(waiting.take_records(_RECORDS_AT_ONCE))
+        if left_out:
+            self.left_out += left_out
+            missing = f"The log did not keep up: {in_words(left_out)} are missing here."
+            self._append(self._encoder.encode([Notice(missing, self._last_step)]))
+        self._append_points(waiting)
+        for _ in range(waiting.pictures):
+            self._append_records(waiting.take_pictures(1))
 
     def _append_points(self, waiting: Waiting) -> None:
         left = waiting.packs * PACKED_TOGETHER + len(waiting.points)
@@ -301,20 +293,12 @@ class Appender:
             self._last_step = getattr(records[-1], "step", self._last_step)
             self._append(self._encoder.encode(records))
 
-    def _tell_gap(self, left_out: Counter[str]) -> None:
-        if left_out:
-            self.left_out += left_out
-            missing = f"The log did not keep up: {in_words(left_out)} are missing here."
-            self._append(self._encoder.encode([Notice(missing, self._last_step)]))
-
     def _append(self, data: bytes) -> None:
         write_all(self.file, data)
         self.written_bytes += len(data)
         self._file_bytes += len(data)
-        if self._file_bytes >= self._rotate_bytes:
-            self._rotate()
-
-    def _rotate(self) -> None:
+        if self._file_bytes < self._rotate_bytes:
+            return
         self._file_bytes = 0
         file = self._files.open_next()
         if file is not None:  # else the last file must do
@@ -324,9 +308,6 @@ class Appender:
 
     def write_last(self) -> None:
         self._append(self._encoder.encode_last())
-
-    def is_deleted(self) -> bool:
-        return is_deleted(self.file)
 
     def close(self) -> None:
         self.file.close()
@@ -414,7 +395,9 @@ class Waiting:
         with self._changing:
             if self._sealed:
                 return None
-            if self.records >= _MOST_RECORDS or (size and not self._make_room(size)):
+            while size and self.records < _MOST_RECORDS and self._full(size) and self._pictures.items:
+                self._left_out[PICTURES] += len(self._pictures.take(1, _size))
+            if self.records >= _MOST_RECORDS or (size and self._full(size)):
                 self._left_out[PICTURES if droppable else RECORDS] += 1
             else:
                 (self._pictures if droppable else self._records).add(record, size)
@@ -431,11 +414,6 @@ class Waiting:
                 continue
             return True
 
-    def _make_room(self, size: int) -> bool:
-        while self._full(size) and self._pictures.items:
-            self._left_out[PICTURES] += len(self._pictures.take(1, _size))
-        return not self._full(size)
-
     def _full(self, size: int) -> bool:
         waiting = self._records.bytes + self._pictures.bytes
         return waiting > 0 and waiting + size > _MOST_BYTES
@@ -447,20 +425,17 @@ class Waiting:
             return
         try:
             points = self._next_points(PACKED_TOGETHER)
-            if self._packed.bytes < _MOST_PACKED_BYTES:
-                self._pack_together(points)
-            else:
+            if self._packed.bytes >= _MOST_PACKED_BYTES:
                 self._left_out[POINTS] += len(points)
+                return
+            try:
+                packed = self._pack(points)
+            except BaseException:  # also what a signal handler raises
+                self.points.extendleft(reversed(points))
+                raise
+            self._packed.add(packed, len(packed))
         finally:
             self._packing.release()
-
-    def _pack_together(self, points: list[Point]) -> None:
-        try:
-            packed = self._pack(points)
-        except BaseException:  # also what a signal handler raises
-            self.points.extendleft(reversed(points))
-            raise
-        self._packed.add(packed, len(packed))
 
     def _next_points(self, most: int) -> list[Point]:
         """Fewer where their tags are so long that their events would fill the memory."""
