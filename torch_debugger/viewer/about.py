@@ -22,18 +22,14 @@ _TIMED = {"ProfileFact", "TracedMemory"}  # of a trace of torch.profiler, which 
 
 
 def answer_about(query: Query) -> dict[str, Any]:
-    answer = query.of_run(about) | {"runs": len(query.shown_runs.names()), "given_name": _given_name(query)}
+    given_name: str | None = None
+    shown = query.shown_runs.all_shown().get(query.text("run"))
+    if shown is not None:  # a report is of one run, by itself
+        entry = entry_of(shown)
+        given_name = read_labels(entry.folder).get(entry.key, {}).get("name")
+    answer = query.of_run(about) | {"runs": len(query.shown_runs.names()), "given_name": given_name}
     answer["has"]["profile"] = bool(query.shown_runs.traces.files)
     return answer
-
-
-def _given_name(query: Query) -> str | None:
-    """What somebody has called it on the page."""
-    shown = query.shown_runs.all_shown().get(query.text("run"))
-    if shown is None:  # a report is of one run, by itself
-        return None
-    entry = entry_of(shown)
-    return read_labels(entry.folder).get(entry.key, {}).get("name")
 
 
 def about(run: Run) -> dict[str, Any]:
@@ -80,7 +76,7 @@ def answer_facts(query: Query) -> dict[str, Any]:
 
 
 def facts(run: Run) -> dict[str, Any]:
-    return {"rows": how_it_was_run(run), "hparams": hparam_rows(run)}
+    return {"rows": list(how_it_was_run(run)), "hparams": hparam_rows(run)}
 
 
 # How a run was started, from which code, on what machine, with which hyperparameters: rows of words.
@@ -89,45 +85,35 @@ _HARDWARE = ("cpu", "gpu", "gpus", "memory")
 _PACKAGES = ("torch", "torchvision", "transformers", "lightning", "numpy")
 
 
-def how_it_was_run(run: Run) -> list[tuple[str, str]]:
-    return [*_of_the_code(run), *_of_the_machine(run)]
-
-
 def hparam_rows(run: Run) -> list[tuple[str, str]]:
     known = [(name, redact_value(name, value)) for name, value in run.hparams.items()]
-    shown = [(name, _hparam(value)) for name, value in known[:_MOST_HPARAMS]]
+    shown = [
+        (name, sentences.number(value) if isinstance(value, float) else str(value))
+        for name, value in known[:_MOST_HPARAMS]
+    ]
     if len(known) > _MOST_HPARAMS:
         shown.append(("and", f"{len(known) - _MOST_HPARAMS:,} more"))
     return shown
 
 
-def _of_the_code(run: Run) -> Iterator[tuple[str, str]]:
-    around = run.facts.surroundings
-    if around is None:
-        return
-    yield "command", " ".join(around.command)
-    if around.git_commit:
-        changed = {True: ", with changes", False: "", None: ""}[around.git_dirty]
-        yield "git", f"{around.git_commit[:12]} on {around.git_branch or 'no branch'}{changed}"
-    if run.facts.seeds:
-        yield "seeds", ", ".join(f"{name} {seed}" for name, seed in run.facts.seeds.items())
-
-
-def _of_the_machine(run: Run) -> Iterator[tuple[str, str]]:
-    facts = run.facts
+def how_it_was_run(run: Run) -> Iterator[tuple[str, str]]:
+    facts, around = run.facts, run.facts.surroundings
+    if around is not None:
+        yield "command", " ".join(around.command)
+        if around.git_commit:
+            changed = ", with changes" if around.git_dirty else ""
+            yield "git", f"{around.git_commit[:12]} on {around.git_branch or 'no branch'}{changed}"
+        if facts.seeds:
+            yield "seeds", ", ".join(f"{name} {seed}" for name, seed in facts.seeds.items())
     if facts.run is not None:
         yield "device", facts.run.device
         yield "python", facts.run.python
-    if facts.surroundings is not None:
-        packages, hardware = facts.surroundings.packages, facts.surroundings.hardware
+    if around is not None:
+        packages, hardware = around.packages, around.hardware
         yield from ((name, packages[name]) for name in _PACKAGES if name in packages)
         yield from ((name, hardware[name]) for name in _HARDWARE if name in hardware)
     if len(run.ranks) > 1:
         yield "ranks", f"{len(run.ranks):,}"
-
-
-def _hparam(value: object) -> str:
-    return sentences.number(value) if isinstance(value, float) else str(value)
 
 
 # What a log holds that no view of the page shows, with its count: nothing vanishes without a word.

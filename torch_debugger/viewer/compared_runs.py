@@ -11,7 +11,7 @@ import numpy as np
 from torch_debugger.log.compare import compare
 from torch_debugger.log.folders import Found
 from torch_debugger.log.run import Run
-from torch_debugger.records.findings import Difference, RunsComparison, Topic
+from torch_debugger.records.findings import Difference, Topic
 from torch_debugger.report.comparison import (
     answer,
     noise_sentence,
@@ -41,11 +41,7 @@ def answer_compare(query: Query) -> dict[str, Any]:
     pair = found[names[0]], found[names[1]]
     if sum(each.size_bytes for each in pair) > _LARGEST_LOGS:
         raise UsageError("These logs are too large to compare in the page; torch-debugger diff A B does it.")
-    return _once(pair, names)
-
-
-def _once(pair: tuple[Found, Found], names: list[str]) -> dict[str, Any]:
-    """A pair that has not changed since is not compared again."""
+    # A pair that has not changed since is not compared again.
     made = _kept.pop(pair, None) or compared(Run(pair[0].folder, names[0]), Run(pair[1].folder, names[1]))
     _kept[pair] = made
     while len(_kept) > _MOST_KEPT:
@@ -133,30 +129,23 @@ _MOST_LINES = 1500  # of a diff
 def compared(first: Run, second: Run) -> dict[str, Any]:
     found = compare(first, second)
     gap = found.parting.gap
-    return {
-        "runs": [first.name, second.name],
-        "answer": answer(found),
-        "verdict": found.parting.verdict,
-        "step": gap.step if gap is not None else None,
-        "sentences": _sentences(found),
-        "findings": verdict_sentences(found) if found.verdicts else [],
-        "points": _rows(found.cause.points) if found.cause else [],
-        "topics": [_topic(topic) for topic in found.topics],
-        "small_print": [*not_compared(found), *found.missing, *_advice(found)],
-    }
-
-
-def _sentences(found: RunsComparison) -> list[str]:
     told = [precision(found.parting) if not found.unwatched else ""]
     told += [suspect_sentence(found.suspect)] if found.suspect is not None else []
     told += [found.cause.sentence, "" if found.cause.points else found.cause.check] if found.cause else []
     if found.parting.verdict == "parted":
         told += [noise_sentence(each) for each in found.noise if each.difference]
-    return [sentence for sentence in told if sentence]
-
-
-def _advice(found: RunsComparison) -> list[str]:
-    return [f"To see the place exactly, run both with closer looks: {found.advice}"] if found.advice else []
+    advice = [f"To see the place exactly, run both with closer looks: {found.advice}"] if found.advice else []
+    return {
+        "runs": [first.name, second.name],
+        "answer": answer(found),
+        "verdict": found.parting.verdict,
+        "step": gap.step if gap is not None else None,
+        "sentences": [sentence for sentence in told if sentence],
+        "findings": verdict_sentences(found) if found.verdicts else [],
+        "points": _rows(found.cause.points) if found.cause else [],
+        "topics": [_topic(topic) for topic in found.topics],
+        "small_print": [*not_compared(found), *found.missing, *advice],
+    }
 
 
 def _topic(topic: Topic) -> dict[str, Any]:
@@ -196,7 +185,14 @@ def group_curves(indexes: list[Index], low: float, high: float, width: int) -> G
         centres = every
         places = [np.searchsorted(every, x) for x, _ in parts]
     table = np.array([_averaged(at, y, len(centres)) for at, (_, y) in zip(places, parts, strict=True)])
-    return _over_runs(centres, table.reshape(len(parts), len(centres)))
+    table = table.reshape(len(parts), len(centres))
+    there = np.isfinite(table)
+    runs = there.sum(axis=0)
+    kept = runs > 0
+    values = np.where(there, table, 0.0)[:, kept]
+    mean = values.sum(axis=0) / runs[kept]
+    away = np.where(there[:, kept], values - mean, 0.0)
+    return Group(centres[kept], mean, np.sqrt((away**2).sum(axis=0) / runs[kept]), runs[kept].astype(np.float64))
 
 
 def _within(index: Index, low: float, high: float) -> tuple[Floats, Floats]:
@@ -211,13 +207,3 @@ def _averaged(places: np.ndarray[tuple[int], np.dtype[np.intp]], y: Floats, coun
     with np.errstate(invalid="ignore", divide="ignore"):
         means: Floats = sums / np.bincount(places[finite], minlength=count)
     return means
-
-
-def _over_runs(x: Floats, table: Floats) -> Group:
-    there = np.isfinite(table)
-    runs = there.sum(axis=0)
-    kept = runs > 0
-    values = np.where(there, table, 0.0)[:, kept]
-    mean = values.sum(axis=0) / runs[kept]
-    away = np.where(there[:, kept], values - mean, 0.0)
-    return Group(x[kept], mean, np.sqrt((away**2).sum(axis=0) / runs[kept]), runs[kept].astype(np.float64))

@@ -44,7 +44,12 @@ class Index:
 
 
 def make_index(x: Floats, y: Floats) -> Index:
-    x, y = _ascending(x, y)
+    known = np.isfinite(x)
+    if not known.all():
+        x, y = x[known], y[known]
+    if (np.diff(x) < 0).any():
+        order = np.argsort(x, kind="stable")
+        x, y = x[order], y[order]
     finite = np.isfinite(y)
     starts = np.arange(0, len(y), BLOCK)
     return Index(
@@ -56,16 +61,6 @@ def make_index(x: Floats, y: Floats) -> Index:
         _rows(finite.astype(np.float64), 0.0).sum(axis=1).astype(np.int64),
         np.flatnonzero(~finite),
     )
-
-
-def _ascending(x: Floats, y: Floats) -> tuple[Floats, Floats]:
-    known = np.isfinite(x)
-    if not known.all():
-        x, y = x[known], y[known]
-    if (np.diff(x) < 0).any():
-        order = np.argsort(x, kind="stable")
-        x, y = x[order], y[order]
-    return x, y
 
 
 def _rows(values: Floats, filling: float) -> Floats:
@@ -238,7 +233,8 @@ def choose(index: Index, low: float, high: float, width: int, log: bool = False)
         least, greatest = lowest[_least(index.y[lowest], bounds)], highest[_least(-index.y[highest], bounds)]
     else:
         edges = _edges(index, start, end, width, log)
-        least, greatest = _of_points(index, edges)
+        part, bounds = index.y[edges[0] : edges[-1]], edges - edges[0]
+        least, greatest = edges[0] + _least(part, bounds), edges[0] + _least(-part, bounds)
     odd, many = _not_finite(index, edges)
     places = np.unique(np.concatenate([edges[:-1], edges[1:] - 1, least, greatest, odd]))
     return Chosen(places, edges, many)
@@ -251,7 +247,7 @@ def means(index: Index, chosen: Chosen) -> tuple[Floats, Floats]:
         places = chosen.places[np.isfinite(index.y[chosen.places])]
         return index.x[places], index.y[places]
     with np.errstate(over="ignore"):
-        if _on_blocks(index, edges):
+        if not (edges[:-1] % BLOCK).any() and (edges[-1] % BLOCK == 0 or edges[-1] == len(index)):
             starts = edges[:-1] // BLOCK
             upto = -(-int(edges[-1]) // BLOCK)
             sums = np.add.reduceat(index.sums[:upto], starts)
@@ -278,15 +274,6 @@ def _snapped(edges: Places) -> Places:
     inner = (edges[1:-1] + BLOCK // 2) // BLOCK * BLOCK
     inner = inner[(inner > edges[0]) & (inner < edges[-1])]
     return np.unique(np.concatenate([edges[:1], inner, edges[-1:]]))
-
-
-def _on_blocks(index: Index, edges: Places) -> bool:
-    return not (edges[:-1] % BLOCK).any() and (edges[-1] % BLOCK == 0 or edges[-1] == len(index))
-
-
-def _of_points(index: Index, edges: Places) -> tuple[Places, Places]:
-    part, bounds = index.y[edges[0] : edges[-1]], edges - edges[0]
-    return edges[0] + _least(part, bounds), edges[0] + _least(-part, bounds)
 
 
 def _least(values: Floats, bounds: Places) -> Places:

@@ -32,14 +32,16 @@ def answer_data(query: Query) -> dict[str, Any]:
 
 def data_of(run: Run) -> dict[str, Any]:
     folder = run.facts.run.folder if run.facts.run else None
-    ranges = ranges_of(run)
-    odd_at = first_odd_step(ranges)
+    ranges = _ranges_of(run)
+    looks = [look for each in ranges for look in each["looks"]]
+    # At which step NaN or Inf was seen in the data.
+    odd_at = min((look["step"] for look in looks if look["not_finite"]), default=math.inf)
     wrong = [finding for finding in run.findings if _is_of_the_data(finding, odd_at)]
     return {
         "labels": labels_of(run),
         "classes": class_names(run),
         "ranges": ranges,
-        "loaders": loaders_of(run),
+        "loaders": _loaders_of(run),
         "findings": [finding_to_json(finding, folder, None) for finding in wrong],
     }
 
@@ -96,7 +98,22 @@ def labels_of(run: Run) -> list[dict[str, Any]]:
         if look.labels:
             counts.setdefault(look.site, Counter()).update(look.labels)
             looks[look.site] += 1
-    return [_told_labels(site, found, looks[site], names) for site, found in counts.items()]
+    found = []
+    for site, counted in counts.items():
+        ordered = sorted(counted.items(), key=lambda pair: (len(pair[0]), pair[0]))
+        shown = [
+            {"label": label, "name": _name(label, names), "count": count} for label, count in ordered[:_MOST_CLASSES]
+        ]
+        found.append(
+            {
+                "loss": site,
+                "batches": looks[site],
+                "targets": sum(counted.values()),
+                "classes": len(counted),
+                "counts": shown,
+            }
+        )
+    return found
 
 
 def class_names(run: Run) -> list[str]:
@@ -104,24 +121,11 @@ def class_names(run: Run) -> list[str]:
     return next((list(fact.classes) for fact in run.records(LoaderFact) if fact.classes), [])
 
 
-def _told_labels(site: str, found: Counter[str], batches: int, names: list[str]) -> dict[str, Any]:
-    ordered = sorted(found.items(), key=lambda pair: (len(pair[0]), pair[0]))
-    return {
-        "loss": site,
-        "batches": batches,
-        "targets": sum(found.values()),
-        "classes": len(found),
-        "counts": [
-            {"label": label, "name": _name(label, names), "count": count} for label, count in ordered[:_MOST_CLASSES]
-        ],
-    }
-
-
 def _name(label: str, names: list[str]) -> str | None:
     return names[int(label)] if label.isdecimal() and int(label) < len(names) else None
 
 
-def ranges_of(run: Run) -> list[dict[str, Any]]:
+def _ranges_of(run: Run) -> list[dict[str, Any]]:
     """Of each tensor of the data: shape, type, and its numbers at each step at which it was looked at."""
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for look in run.records(BatchFact, InputLook, BatchSample):
@@ -161,33 +165,24 @@ def _range(look: Any, low: float, high: float, wrong: int | None, measured: int 
     return {**about, "not_finite": wrong, "measured": measured, **told}
 
 
-def first_odd_step(ranges: list[dict[str, Any]]) -> float:
-    """At which NaN or Inf was seen in the data; infinite where there was none."""
-    looks = [look for each in ranges for look in each["looks"]]
-    return min((look["step"] for look in looks if look["not_finite"]), default=math.inf)
-
-
-def loaders_of(run: Run) -> list[dict[str, Any]]:
+def _loaders_of(run: Run) -> list[dict[str, Any]]:
     """With the samples looked at in its first pass, and how many of them are equal to an earlier one. Loaders
     that are alike, such as one made anew for each epoch, are told once with their number."""
     looks = list(run.records(BatchLook))
     loaders: dict[str, dict[str, Any]] = {}
     for fact in run.records(LoaderFact):
-        loader = _loader(fact) | _equal(fact.number, looks)
+        loader = {
+            "names": list(fact.names),
+            "dataset": fact.dataset,
+            "samples": fact.samples,
+            "batch_size": fact.batch_size,
+            "shuffle": fact.shuffle,
+            "workers": fact.workers,
+            "drop_last": fact.drop_last,
+            **_equal(fact.number, looks),
+        }
         loaders.setdefault(repr(loader), loader | {"count": 0})["count"] += 1
     return list(loaders.values())
-
-
-def _loader(fact: LoaderFact) -> dict[str, Any]:
-    return {
-        "names": list(fact.names),
-        "dataset": fact.dataset,
-        "samples": fact.samples,
-        "batch_size": fact.batch_size,
-        "shuffle": fact.shuffle,
-        "workers": fact.workers,
-        "drop_last": fact.drop_last,
-    }
 
 
 def _equal(loader: int, looks: list[BatchLook]) -> dict[str, int]:

@@ -48,8 +48,20 @@ def answer_neighbours(query: Query) -> dict[str, Any]:
 
 # The pictures of an embedding's points, all in one.
 def answer_sprite(query: Query) -> File:
+    """What is no picture by its own first bytes is refused."""
     tag, step = query.text("tag"), query.whole("step", 0)
-    return File(*query.of_run(lambda run: sprite_file(run, tag, step)))
+
+    def sprite_of(run: Run) -> File:
+        embedding = _named(run, tag, step)
+        if not embedding.sprite:
+            raise UsageError(f"{tag!r} has no sprite at step {step}.")
+        data = read_file(run.folder, embedding.sprite, _MOST_SPRITE)
+        facts = picture_facts(data)
+        if "problem" in facts:
+            raise UsageError(facts["problem"])
+        return File(data, facts["kind"])
+
+    return query.of_run(sprite_of)
 
 
 # One embedding for the page: its points along their principal components, labels, sprite, neighbours.
@@ -124,18 +136,6 @@ def nearest(run: Run, tag: str, step: int, point: int, by: str, most: int) -> di
     distances[point] = np.inf
     order = np.argsort(distances, kind="stable")[: max(1, min(most, _MOST_NEIGHBOURS, len(matrix) - 1))]
     return {"neighbours": [[int(row), float(distances[row])] for row in order if np.isfinite(distances[row])]}
-
-
-def sprite_file(run: Run, tag: str, step: int) -> tuple[bytes, str]:
-    """Its bytes and what they are; what is no picture by its own first bytes is refused."""
-    embedding = _named(run, tag, step)
-    if not embedding.sprite:
-        raise UsageError(f"{tag!r} has no sprite at step {step}.")
-    data = read_file(run.folder, embedding.sprite, _MOST_SPRITE)
-    facts = picture_facts(data)
-    if "problem" in facts:
-        raise UsageError(facts["problem"])
-    return data, facts["kind"]
 
 
 def _named(run: Run, tag: str, step: int) -> Embedding:

@@ -44,7 +44,11 @@ def answer_edits(query: Query) -> dict[str, Any]:
         shown = query.shown_runs.shown(run)
         left = delete_run(run, shown, edit.get("confirm"))
         query.shown_runs.forget(run)
-        drop_label(entry_of(shown))
+        entry = entry_of(shown)
+        with _writing:
+            labels = read_labels(entry.folder)
+            if labels.pop(entry.key, None) is not None:
+                _write(entry.folder, labels)
         return {"run": run, "deleted": True, "left": left}
     changes = {name: edit[name] for name in _LABEL if name in edit}
     if not changes:
@@ -100,13 +104,6 @@ def change_label(entry: Entry, changes: Mapping[str, Any]) -> Label:
         labels[entry.key] = {name: value for name, value in label.items() if value}
         _write(entry.folder, labels)
         return labels[entry.key]
-
-
-def drop_label(entry: Entry) -> None:
-    with _writing:
-        labels = read_labels(entry.folder)
-        if labels.pop(entry.key, None) is not None:
-            _write(entry.folder, labels)
 
 
 def whole(label: Label) -> Label:
@@ -184,26 +181,18 @@ def delete_run(name: str, shown: Shown, confirm: object) -> list[str]:
         raise UsageError(f"Nothing was deleted: confirm must repeat the name of the run, {name!r}.")
     if is_url(folder):
         raise UsageError("A run in an object store is not deleted from here.")
-    _require_inside(folder, shown.root)
+    real, above = os.path.realpath(folder), os.path.realpath(shown.root)
+    if real != above and not real.startswith(os.path.join(above, "")):
+        raise UsageError("This run lies elsewhere, and only a link leads to it from the folder that is shown.")
     if stand_of(folder).grows:
         raise UsageError(f"The run {name!r} may still be written to. Stop it first, then delete it.")
     try:
-        return _take_away(folder)
+        beside = [os.path.join(folder, name) for name in _BESIDE]
+        for path in [*event_files(folder), *filter(os.path.isfile, beside)]:
+            os.unlink(path)
+        left = sorted(os.listdir(folder))
+        if not left:
+            os.rmdir(folder)
+        return left
     except OSError as error:
         raise UsageError(f"The run {name!r} could not be deleted: {error.strerror}.") from error
-
-
-def _require_inside(folder: str, root: str) -> None:
-    real, above = os.path.realpath(folder), os.path.realpath(root)
-    if real != above and not real.startswith(os.path.join(above, "")):
-        raise UsageError("This run lies elsewhere, and only a link leads to it from the folder that is shown.")
-
-
-def _take_away(folder: str) -> list[str]:
-    beside = [os.path.join(folder, name) for name in _BESIDE]
-    for path in [*event_files(folder), *filter(os.path.isfile, beside)]:
-        os.unlink(path)
-    left = sorted(os.listdir(folder))
-    if not left:
-        os.rmdir(folder)
-    return left

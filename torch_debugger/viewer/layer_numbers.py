@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,12 +24,18 @@ _SMALLEST_FLOAT16 = 2.0**-24
 
 
 @dataclass(frozen=True)
-class Number:
+class Described:
+    """What is told of a number, wherever it is read from."""
+
     key: str
     title: str
     unit: str
     scale: str  # log | share (0 to 1) | signed (zero is the middle) | bits (it is, where some lie below)
     says: str  # one sentence: what is counted
+
+
+@dataclass(frozen=True)
+class Number(Described):
     kinds: tuple[str, ...]  # of the tables it is read from
     read: Callable[[TensorRows], Values]
 
@@ -55,10 +61,6 @@ def _own_headroom(rows: TensorRows) -> Values:
     types = rows.table.dtypes or ("float32",) * len(rows.table.names)
     limits = np.array([_LARGEST.get(each, _LARGEST_FLOAT32) for each in types])
     return _bits(_largest(rows), limits)
-
-
-def _half_headroom(rows: TensorRows) -> Values:
-    return _bits(_largest(rows), np.array(_LARGEST["float16"]))
 
 
 def _half_depth(rows: TensorRows) -> Values:
@@ -89,7 +91,8 @@ LAYER_NUMBERS = (
            ("activation", "range"), _own_headroom),
     Number("headroom.float16", "Headroom in float16", "bits", "bits",
            "How often a layer's largest output could double before it would overflow float16 (65504). "
-           "Below zero: it does not fit.", ("activation", "range"), _half_headroom),
+           "Below zero: it does not fit.", ("activation", "range"),
+           lambda rows: _bits(_largest(rows), np.array(_LARGEST["float16"]))),
     Number("depth.float16", "Gradient room in float16", "bits", "bits",
            "How often the gradient of a layer's output could be halved before float16 would make zero of it. "
            "Below zero: most of it is lost without a loss scale.", GRADIENTS, _half_depth),
@@ -101,33 +104,24 @@ SAMPLED = 4096  # elements; of larger tensors that many were compared before and
 
 
 @dataclass(frozen=True)
-class ParameterNumber:
-    key: str
-    title: str
-    unit: str
-    scale: str
-    says: str
+class ParameterNumber(Described):
     read: Callable[[TensorRows, TensorRows | None], Values]  # of the parameters, and of their update
 
 
 def _norm_of(column: str) -> Callable[[TensorRows, TensorRows | None], Values]:
-    return lambda rows, update: together(rows.table.names, _parameters_values(rows, column))
+    return lambda rows, update: together(rows.table.names, _values(rows, column))
 
 
 def _ratio(rows: TensorRows, update: TensorRows | None) -> Values:
     names = rows.table.names
     assert update is not None
     changes = update.by_name("change")
-    elements = np.maximum(_parameters_values(rows, "elements"), 1.0)
+    elements = np.maximum(_values(rows, "elements"), 1.0)
     whole = np.sqrt(elements / np.minimum(elements, SAMPLED))
     moved = together(names, np.array([changes.get(name, 0.0) for name in names]) * whole)
-    sizes = together(names, _parameters_values(rows, "weight_norm"))
+    sizes = together(names, _values(rows, "weight_norm"))
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(sizes == 0, UNMEASURED, moved / sizes)
-
-
-def _parameters_values(rows: TensorRows, column: str) -> Values:
-    return rows.values[:, rows.table.columns.index(column)].astype(np.float64)
 
 
 def together(names: tuple[str, ...], values: Values) -> Values:
@@ -161,31 +155,10 @@ PARAMETER_NUMBERS = (
 )  # fmt: skip
 
 
-class Described(Protocol):
-    """What is told of a number, wherever it is read from."""
-
-    @property
-    def key(self) -> str: ...
-    @property
-    def title(self) -> str: ...
-    @property
-    def unit(self) -> str: ...
-    @property
-    def scale(self) -> str: ...
-    @property
-    def says(self) -> str: ...
-
-
-@dataclass(frozen=True)
-class Saturation:
-    key: str = "saturation"
-    title: str = "Saturation"
-    unit: str = "share"
-    scale: str = "share"
-    says: str = "The share of the sigmoid's or tanh's values behind a layer that lie next to its limits."
-
-
-SATURATION = Saturation()
+SATURATION = Described(
+    "saturation", "Saturation", "share", "share",
+    "The share of the sigmoid's or tanh's values behind a layer that lie next to its limits.",
+)  # fmt: skip
 _BY_PLACE: tuple[Described, ...] = (
     *LAYER_NUMBERS[:3], SATURATION, LAYER_NUMBERS[3], *PARAMETER_NUMBERS, *LAYER_NUMBERS[4:],
 )  # fmt: skip
@@ -223,22 +196,22 @@ def gather(run: Run, wanted: Collection[str] = tuple(NUMBERS), only: str | None 
 def layers_with(run: Run) -> dict[str, list[str]]:
     """By number: the layers that have it. No number is read for that."""
     found: dict[str, dict[str, None]] = {key: {} for key in NUMBERS}
-    note = once_per_table(lambda table: _note_names(found, table))
+
+    def note_names(table: Table) -> None:
+        for number in LAYER_NUMBERS:
+            if table.kind in number.kinds:
+                found[number.key].update(dict.fromkeys(table.names))
+        for each in PARAMETER_NUMBERS:
+            if table.kind == ("update" if each.key == "update.ratio" else "parameter"):
+                found[each.key].update(dict.fromkeys(layers_of(table.names)[0]))
+
+    note = once_per_table(note_names)
     for record in run.records(TensorRows, Squasher):
         if isinstance(record, Squasher):
             found[SATURATION.key][record.source] = None
         elif isinstance(record, TensorRows):
             note(record.table)
     return {key: list(names) for key, names in found.items()}
-
-
-def _note_names(found: dict[str, dict[str, None]], table: Table) -> None:
-    for number in LAYER_NUMBERS:
-        if table.kind in number.kinds:
-            found[number.key].update(dict.fromkeys(table.names))
-    for each in PARAMETER_NUMBERS:
-        if table.kind == ("update" if each.key == "update.ratio" else "parameter"):
-            found[each.key].update(dict.fromkeys(layers_of(table.names)[0]))
 
 
 def _looks_in(record: Record, waiting: dict[str, TensorRows], wanted: frozenset[str]) -> Iterator[Look]:
@@ -248,14 +221,10 @@ def _looks_in(record: Record, waiting: dict[str, TensorRows], wanted: frozenset[
     elif isinstance(record, TensorRows):
         if record.table.kind == "parameter":
             waiting[record.table.root] = record
-        yield from _of_layers(record, wanted)
+        for number in LAYER_NUMBERS:
+            if number.key in wanted and record.table.kind in number.kinds:
+                yield Look(number.key, record.step, record.table.names, number.read(record))
         yield from _of_parameters(record, waiting.get(record.table.root), wanted)
-
-
-def _of_layers(rows: TensorRows, wanted: frozenset[str]) -> Iterator[Look]:
-    for number in LAYER_NUMBERS:
-        if number.key in wanted and rows.table.kind in number.kinds:
-            yield Look(number.key, rows.step, rows.table.names, number.read(rows))
 
 
 def _of_parameters(rows: TensorRows, before: TensorRows | None, wanted: frozenset[str]) -> Iterator[Look]:

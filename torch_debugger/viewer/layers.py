@@ -67,7 +67,7 @@ def _grid(run: Run, query: Query) -> dict[str, Any]:
         "steps": shown.steps,
         "top": top,
         "values": [[four_figures(value) for value in row] for row in rows],
-        "range": found.to_json() if found is not None else None,
+        "range": asdict(found) if found is not None else None,
         "looks": len(chosen.steps),
         "measured": len(whole.steps),
         "span": [whole.steps[0], whole.steps[-1]] if whole.steps else None,
@@ -160,9 +160,6 @@ class Range:
     below: int = 0  # finite cells outside: drawn in the colour of the end
     above: int = 0
 
-    def to_json(self) -> dict[str, Any]:
-        return asdict(self)
-
 
 def range_of(values: Values, scale: str) -> Range | None:
     """None where no cell has a finite number."""
@@ -218,10 +215,10 @@ _LOW = {
     "depth.float16": (0.0, "get gradients that float16 would make zero (below 6e-8)"),
 }
 _ZERO = {
-    "activation.std": "put out one and the same number everywhere",
-    "gradient.size": "get a gradient of exactly zero",
-    "parameter.gradient": "have a gradient of exactly zero",
-    "update.ratio": "were not moved by the update",
+    "activation.std": (0.0, "put out one and the same number everywhere"),
+    "gradient.size": (0.0, "get a gradient of exactly zero"),
+    "parameter.gradient": (0.0, "have a gradient of exactly zero"),
+    "update.ratio": (0.0, "were not moved by the update"),
 }
 _COMPARED = {"activation.std": "deviation of outputs", "gradient.size": "gradient of outputs"}
 
@@ -230,34 +227,20 @@ def what_stands_out(number: str, grid: Grid) -> list[str]:
     """Sentences; none where nothing does."""
     if not grid.steps or not grid.layers:
         return []
-    last = last_looks(grid)
+    seen = grid.values != UNMEASURED
+    place = grid.values.shape[1] - 1 - seen[:, ::-1].argmax(axis=1)
+    last: Values = grid.values[np.arange(len(grid.layers)), place]  # the last number of each layer
     known = np.isfinite(last) & (last != UNMEASURED)
-    said = [_not_finite(grid), *_beyond(number, grid, last, known)]
+    said = [_not_finite(grid)]
+    for limits, is_beyond in ((_HIGH, np.greater), (_LOW, np.less), (_ZERO, np.equal)):
+        if number in limits:
+            limit, words = limits[number]
+            said.append(_count(grid, known & is_beyond(last, limit), known, words))
     if number in _COMPARED:
         said.append(_far_apart(_COMPARED[number], grid, last, known))
     if number == "parameter.weight":
         said.append(_grown(grid, last, known))
     return [sentence for sentence in said if sentence]
-
-
-def last_looks(grid: Grid) -> Values:
-    """The last number of each layer."""
-    seen = grid.values != UNMEASURED
-    place = grid.values.shape[1] - 1 - seen[:, ::-1].argmax(axis=1)
-    return np.asarray(grid.values[np.arange(len(grid.layers)), place])
-
-
-def _beyond(number: str, grid: Grid, last: Values, known: Chosen) -> list[str]:
-    said = []
-    if number in _HIGH:
-        limit, words = _HIGH[number]
-        said.append(_count(grid, known & (last > limit), known, words))
-    if number in _LOW:
-        limit, words = _LOW[number]
-        said.append(_count(grid, known & (last < limit), known, words))
-    if number in _ZERO:
-        said.append(_count(grid, known & (last == 0), known, _ZERO[number]))
-    return said
 
 
 def _count(grid: Grid, those: Chosen, of: Chosen, words: str) -> str:
@@ -344,13 +327,10 @@ class Models:
 
     def sorted_layers(self, layers: Iterable[str], ran: dict[str, None]) -> list[str]:
         """In the order in which they ran; those that were not seen to run, as they are defined, after these."""
-        known = {name: place for place, name in enumerate([*ran, *self._defined(ran)])}
+        defined = [module.path for fact in self.facts.values() for module in fact.modules]
+        known = {name: place for place, name in enumerate([*ran, *(path for path in defined if path not in ran)])}
         return sorted(dict.fromkeys(layers), key=lambda name: known.get(name, len(known)))
 
     def module(self, layer: str) -> ModuleFact | None:
         fact = self.facts.get(self.root_of(layer))
         return next((each for each in fact.modules if each.path == layer), None) if fact is not None else None
-
-    def _defined(self, ran: dict[str, None]) -> list[str]:
-        paths = [module.path for fact in self.facts.values() for module in fact.modules]
-        return [path for path in paths if path not in ran]

@@ -212,15 +212,10 @@ def meshes_of(run: Run) -> list[MeshTags]:
     return [mesh for mesh in found.values() if VERTICES in mesh.tags]
 
 
-def unknown_tags(run: Run) -> list[str]:
-    """Those that belong to no mesh that could be shown."""
-    shown = {tag for mesh in meshes_of(run) for tag in mesh.tags.values()}
-    return [readable(tag) for tag in run.tags.get(MESHES, []) if tag not in shown]
-
-
 def mesh_list(run: Run) -> dict[str, Any]:
     steps = run.steps_of(MESHES)
     told = [(mesh, steps.get(mesh.tags[VERTICES], [])) for mesh in meshes_of(run)]
+    shown = {tag for mesh, _ in told for tag in mesh.tags.values()}
     return {
         "meshes": [
             {
@@ -231,7 +226,7 @@ def mesh_list(run: Run) -> dict[str, Any]:
             }
             for mesh, at in told
         ],
-        "unknown": unknown_tags(run),
+        "unknown": [readable(tag) for tag in run.tags.get(MESHES, []) if tag not in shown],  # of no mesh
     }
 
 
@@ -247,8 +242,16 @@ def mesh_at(run: Run, name: str, step: int, sample: int) -> dict[str, Any]:
         raise UsageError(f"{name!r} has {len(vertices)} samples at step {step}, so there is no sample {sample}.")
     remarks: list[str] = []
     points = vertices[sample] if len(vertices) else np.zeros((0, 3))
-    faces = _whole_faces(_sample_of(parts.get(FACES), sample), len(points), remarks)
-    colors = _fitting(_sample_of(parts.get(COLORS), sample), len(points), remarks)
+    faces = _sample_of(parts.get(FACES), sample)
+    if faces is not None:
+        whole = np.isfinite(faces).all(axis=1) & (faces >= 0).all(axis=1) & (faces < len(points)).all(axis=1)
+        if not whole.all():
+            remarks.append(f"{np.count_nonzero(~whole):,} faces name points that are not there and are not drawn.")
+        faces = faces[whole] if whole.any() else None
+    colors = _sample_of(parts.get(COLORS), sample)
+    if colors is not None and len(colors) != len(points):
+        remarks.append(f"There are {len(colors):,} colors for {len(points):,} points, so none are shown.")
+        colors = None
     points, colors, faces = _thinned(points, colors, faces, remarks)
     finite = np.isfinite(points).all(axis=1)
     if not finite.all():
@@ -276,22 +279,6 @@ def _sample_of(part: Array | None, sample: int) -> Array | None:
     if part is None or not len(part):
         return None
     return np.asarray(part[min(sample, len(part) - 1)])
-
-
-def _whole_faces(faces: Array | None, points: int, remarks: list[str]) -> Array | None:
-    if faces is None:
-        return None
-    whole = np.isfinite(faces).all(axis=1) & (faces >= 0).all(axis=1) & (faces < points).all(axis=1)
-    if not whole.all():
-        remarks.append(f"{np.count_nonzero(~whole):,} faces name points that are not there and are not drawn.")
-    return faces[whole] if whole.any() else None
-
-
-def _fitting(colors: Array | None, points: int, remarks: list[str]) -> Array | None:
-    if colors is not None and len(colors) != points:
-        remarks.append(f"There are {len(colors):,} colors for {points:,} points, so none are shown.")
-        return None
-    return colors
 
 
 def _thinned(

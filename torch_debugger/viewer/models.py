@@ -14,7 +14,7 @@ import numpy as np
 
 from torch_debugger.log.decoder_values import GRAPHS
 from torch_debugger.log.run import Run
-from torch_debugger.records import CallFact, Finding, ModelFact, ModelFlow, ModuleFact, ParameterFact, PhaseFact
+from torch_debugger.records import CallFact, Finding, ModelFact, ModelFlow, ModuleFact, PhaseFact
 from torch_debugger.records.model import (
     MODULE,
     OPERATION,
@@ -115,16 +115,14 @@ def models_of(run: Run) -> dict[str, KnownModel]:
             flows[record.root] = record
         elif isinstance(record, PhaseFact):
             ways.setdefault(record.root, set()).add(record.grad)
+    # A compiled model was not heard at all.
+    early = (
+        "" if not facts or run.steps >= 2 else {"running": _NOT_YET, "crashed": _CRASHED}.get(run.status, _EARLY_END)
+    )
     return {
-        root: KnownModel(fact, flows.get(root), _why_no_flow(run, ways.get(root, set())))
+        root: KnownModel(fact, flows.get(root), early or (_QUIET if ways.get(root) == {False} else _UNHEARD))
         for root, fact in facts.items()
     }
-
-
-def _why_no_flow(run: Run, ways: set[bool]) -> str:
-    if run.steps >= 2:
-        return _QUIET if ways == {False} else _UNHEARD  # a compiled model was not heard at all
-    return {"running": _NOT_YET, "crashed": _CRASHED}.get(run.status, _EARLY_END)
 
 
 def chosen_model(models: dict[str, KnownModel], root: str) -> KnownModel:
@@ -138,16 +136,11 @@ def sizes_of(fact: ModelFact) -> dict[str, int]:
     """The parameters of each module with all below it."""
     found = {module.path: 0 for module in fact.modules}
     for module in fact.modules:
-        for path in _above(module.path):
-            if path in found:
+        names = module.path.split(".")
+        for end in range(1, len(names) + 1):  # net, net.encoder and net.encoder.0
+            if (path := ".".join(names[:end])) in found:
                 found[path] += module.parameters
     return found
-
-
-def _above(path: str) -> list[str]:
-    """net, net.encoder and net.encoder.0"""
-    names = path.split(".")
-    return [".".join(names[:end]) for end in range(1, len(names) + 1)]
 
 
 def tree_of(fact: ModelFact, why_no_flow: str = "") -> ModelGraph:
@@ -158,16 +151,15 @@ def tree_of(fact: ModelFact, why_no_flow: str = "") -> ModelGraph:
     return ModelGraph(
         tuple(GraphNode(f"{module.path}/", MODULE, module.kind, module.path, ()) for module in leaves),
         (),
-        tuple(_scope(module, prefix) for module in fact.modules),
+        tuple(
+            GraphScope(module.path, _relative(module, prefix), module.kind, 1, "", module.path.rpartition(".")[0])
+            for module in fact.modules
+        ),
         f"{_NO_FLOW} {why_no_flow}".strip(),
         tuple(
             GraphModule(_relative(module, prefix), module.kind, sizes[module.path], False) for module in fact.modules
         ),
     )
-
-
-def _scope(module: ModuleFact, prefix: str) -> GraphScope:
-    return GraphScope(module.path, _relative(module, prefix), module.kind, 1, "", module.path.rpartition(".")[0])
 
 
 def _relative(module: ModuleFact, prefix: str) -> str:
@@ -206,8 +198,10 @@ def with_holders(layers: list[str], values: Values, root: str) -> tuple[list[str
     """The norm of all that a module holds, as far as it was measured."""
     places: dict[str, list[int]] = {}
     for place, layer in enumerate(layers):
-        for module in _around(layer, root):
-            places.setdefault(module, []).append(place)
+        # net, net.encoder and net.encoder.0; a model's own name may have dots.
+        names = layer[len(root) + 1 :].split(".") if layer != root else []
+        for end in range(len(names) + 1):
+            places.setdefault(".".join([root, *names[:end]]), []).append(place)
     return list(places), np.array([_norm(values[inside]) for inside in places.values()])
 
 
@@ -216,12 +210,6 @@ def _norm(values: Values) -> Values:
     with np.errstate(invalid="ignore", over="ignore"):
         norm = np.sqrt(np.sum(np.square(np.where(known, values, 0.0)), axis=0))
     return np.where(known.any(axis=0), norm, UNMEASURED)
-
-
-def _around(layer: str, root: str) -> list[str]:
-    """net, net.encoder and net.encoder.0; a model's own name may have dots."""
-    names = layer[len(root) + 1 :].split(".") if layer != root else []
-    return [".".join([root, *names[:end]]) for end in range(len(names) + 1)]
 
 
 # The modules of a model as rows: for the panel beside the drawing, and for the table instead of it.
@@ -237,11 +225,12 @@ def module_rows(model: KnownModel, findings: list[Finding], folder: str | None) 
     own = _own_parameters(model)
     told = defaultdict(list)
     for finding in findings:
-        told[finding.where.module or ""].append(_finding(finding))
+        shown = {"name": finding.name, "severity": finding.severity, "message": finding.message}
+        told[finding.where.module or ""].append(shown)
     rows = []
     for module in model.fact.modules[:MOST_MODULES]:
         made = calls.get(module.path, [])
-        count = flops.get(module.path)
+        count, place = flops.get(module.path), module.place
         rows.append(
             {
                 "path": module.path,
@@ -254,7 +243,9 @@ def module_rows(model: KnownModel, findings: list[Finding], folder: str | None) 
                 "flops": count.known if count is not None else None,
                 "missing": count.missing if count is not None else "",
                 "findings": told.get(module.path, []),
-                "place": _place(module, folder),
+                "place": {"file": shown_path(place.file, folder), "line": place.line, "code": place.code}
+                if place.file is not None
+                else None,
             }
         )
     return rows
@@ -285,28 +276,15 @@ def _own_parameters(model: KnownModel) -> dict[str, list[dict[str, Any]]]:
     for parameter in model.fact.parameters:
         path, _, name = parameter.path.rpartition(".")
         if len(found[path]) < _MOST_PARAMETERS:
-            found[path].append(_parameter(name, parameter))
+            found[path].append(
+                {
+                    "name": name,
+                    "shape": list(parameter.shape),
+                    "dtype": parameter.dtype,
+                    "trainable": parameter.trainable,
+                }
+            )
     return found
-
-
-def _parameter(name: str, parameter: ParameterFact) -> dict[str, Any]:
-    return {
-        "name": name,
-        "shape": list(parameter.shape),
-        "dtype": parameter.dtype,
-        "trainable": parameter.trainable,
-    }
-
-
-def _finding(finding: Finding) -> dict[str, Any]:
-    return {"name": finding.name, "severity": finding.severity, "message": finding.message}
-
-
-def _place(module: ModuleFact, folder: str | None) -> dict[str, Any] | None:
-    place = module.place
-    if place.file is None:
-        return None
-    return {"file": shown_path(place.file, folder), "line": place.line, "code": place.code}
 
 
 # The drawing of a model as data for the page: the inside of each part laid out once, whatever else is open.
@@ -357,7 +335,17 @@ class Arithmetic:
         self._paths: dict[str, str] = {}
         if flow is not None:
             self._paths = {scope.name: scope.path for scope in flow.graph.scopes}
-            self._sum_up(flow)
+            own = {call.scope: call for call in flow.calls}
+            for scope in reversed(flow.graph.scopes):  # a call stands behind the one that made it
+                call = own.get(scope.name)
+                missing = "The call was not seen to its end." if call is None else call.uncounted
+                if missing:
+                    missing = f"{scope.path or flow.root}: {missing}"
+                flops = Flops(FLOPS_OF_A_MAC * ((call.macs if call is not None else 0) or 0), missing)
+                total = flops + self.by_scope.get(scope.name, Flops(0))
+                self.by_scope[scope.name] = total
+                if scope.caller:
+                    self.by_scope[scope.caller] = self.by_scope.get(scope.caller, Flops(0)) + total
 
     def of_part(self, part: Part) -> Flops | None:
         """None where nothing was traced, and for operations, which count with the call that they are in."""
@@ -373,20 +361,6 @@ class Arithmetic:
             path = self._paths[scope]
             found[path] = found[path] + flops if path in found else flops
         return found
-
-    def _sum_up(self, flow: ModelFlow) -> None:
-        own = {call.scope: call for call in flow.calls}
-        for scope in reversed(flow.graph.scopes):  # a call stands behind the one that made it
-            call = own.get(scope.name)
-            missing = "The call was not seen to its end." if call is None else call.uncounted
-            if missing:
-                missing = f"{scope.path or flow.root}: {missing}"
-            flops = Flops(FLOPS_OF_A_MAC * ((call.macs if call is not None else 0) or 0), missing)
-            total = flops + self.by_scope.get(scope.name, Flops(0))
-            self.by_scope[scope.name] = total
-            if scope.caller:
-                above = self.by_scope.get(scope.caller, Flops(0))
-                self.by_scope[scope.caller] = above + total
 
 
 # Graphs that a SummaryWriter's `add_graph` has logged, in the form of the models that we have watched.
@@ -438,7 +412,9 @@ def _rows(graph: ModelGraph, name: str) -> list[dict[str, Any]]:
     ops: dict[str, Counter[str]] = defaultdict(Counter)
     for node in graph.nodes:
         if node.kind == PARAMETER:
-            own[_holder(node, path_of)].append(node)
+            # torch's traces name a parameter by its module, ours say the scope.
+            path = path_of.get(node.scope, "") if node.scope else ".".join(node.name.split("/")[1:-1])
+            own[path].append(node)
         elif node.kind == OPERATION:
             ops[path_of.get(node.scope, "")][node.op] += 1
     given, made = _edges(graph, path_of)
@@ -454,28 +430,20 @@ def _row(module: GraphModule, name: str, own: list[GraphNode], ops: Counter[str]
         "path": f"{name}.{module.path}" if module.path else name,
         "class": module.module,
         "parameters": module.parameters,
-        "own": [_own(node) for node in own[:_MOST_OWN]],
+        "own": [
+            {
+                "name": node.name.rpartition("/")[2],
+                "shape": list(node.outputs[0].shape) if node.outputs[0] != UNKNOWN_FORM else None,
+                "dtype": node.outputs[0].dtype if node.outputs[0] != UNKNOWN_FORM else "",
+                "trainable": None,
+            }
+            for node in own[:_MOST_OWN]
+        ],
         "operations": [[op, count] for op, count in ops.most_common(_MOST_OPERATIONS)],
         "flops": None,
         "missing": "",
         "findings": [],
         "place": None,
-    }
-
-
-def _holder(node: GraphNode, path_of: dict[str, str]) -> str:
-    """torch's traces name a parameter by its module, ours say the scope."""
-    return path_of.get(node.scope, "") if node.scope else ".".join(node.name.split("/")[1:-1])
-
-
-def _own(node: GraphNode) -> dict[str, Any]:
-    form = node.outputs[0]
-    known = form != UNKNOWN_FORM
-    return {
-        "name": node.name.rpartition("/")[2],
-        "shape": list(form.shape) if known else None,
-        "dtype": form.dtype if known else "",
-        "trainable": None,
     }
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.log.run import Run
-from torch_debugger.records import LedgerFact, LedgerRow, OptimizerFact, ParameterFact, TensorRows
+from torch_debugger.records import LedgerFact, OptimizerFact, TensorRows
 from torch_debugger.report.json_and_markdown import finding_to_json
 from torch_debugger.report.text import shown_path
 from torch_debugger.system.errors import UsageError
@@ -89,30 +89,24 @@ _LEDGERS = ("parameter", "update")
 def ledger_of(run: Run, models: Models, layer: str) -> list[dict[str, Any]]:
     fact = models.facts.get(models.root_of(layer))
     own = [each for each in fact.parameters if owner_of(each.path) == layer] if fact is not None else []
-    looks, rows, owners = _last_looks(run, layer), _ledger_rows(run), _owners(run)
-    return [
-        {
-            **_described(each),
-            **looks.get(each.path, {}),
-            **owners.get(each.path, {}),
-            **_state(rows.get(each.path)),
-        }
-        for each in own
-    ]
-
-
-def _described(fact: ParameterFact) -> dict[str, Any]:
-    return {
-        "name": fact.path,
-        "shape": list(fact.shape),
-        "dtype": fact.dtype,
-        "device": fact.device,
-        "trainable": fact.trainable,
-    }
-
-
-def _state(row: LedgerRow | None) -> dict[str, Any]:
-    return {"gradient": row.gradient, "trainable": row.trainable} if row is not None else {}
+    looks, owners = _last_looks(run, layer), _owners(run)
+    rows = {row.name: row for fact in run.records(LedgerFact) for row in fact.rows}
+    found = []
+    for each in own:
+        row = rows.get(each.path)
+        found.append(
+            {
+                "name": each.path,
+                "shape": list(each.shape),
+                "dtype": each.dtype,
+                "device": each.device,
+                "trainable": each.trainable,
+                **looks.get(each.path, {}),
+                **owners.get(each.path, {}),
+                **({"gradient": row.gradient, "trainable": row.trainable} if row is not None else {}),
+            }
+        )
+    return found
 
 
 def _last_looks(run: Run, layer: str) -> dict[str, dict[str, Any]]:
@@ -136,10 +130,6 @@ def _note(known: dict[str, Any], rows: TensorRows, place: int) -> None:
         known |= {"ratio": as_json(values["ratio"]), "compared_at": rows.step}
         if values["change"] != 0:
             known["changed_at"] = rows.step
-
-
-def _ledger_rows(run: Run) -> dict[str, LedgerRow]:
-    return {row.name: row for fact in run.records(LedgerFact) for row in fact.rows}
 
 
 def _owners(run: Run) -> dict[str, dict[str, Any]]:

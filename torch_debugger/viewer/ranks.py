@@ -74,17 +74,17 @@ def ranks_of(run: Run) -> dict[str, Any]:
 def _row(rank: int, part: Run, fact: RankFact | None, whole: str) -> dict[str, Any]:
     around = part.facts.surroundings
     host = around.system.get("host") if around is not None else None
-    loss = part.loss_tag
+    loss, phase, memory = part.loss_tag, part.last_record(PhaseFact), part.last_record(MemoryFact)
     return {
         "rank": rank,
         "status": _status(part, whole),
-        "phase": _phase(part),
+        "phase": ("training" if phase.training else "evaluating") if phase is not None else None,
         "host": fact.host if fact is not None else host,
         "last_step": part.steps,
         "silent_s": max(0.0, time.time() - part.changed),
         "step_s": _late_mean(part, STEP_TAG),
         "wait_s": _late_mean(part, WAIT_TAG),
-        "memory_bytes": _memory(part),
+        "memory_bytes": (memory.device_bytes or memory.resident_bytes) if memory is not None else None,
         "loss": last_value(part, loss) if loss is not None else None,
         "curve": thin_curve(part, loss, _RANK_GRID_MOST_POINTS) if loss is not None else None,
     }
@@ -100,11 +100,6 @@ def _status(part: Run, whole: str) -> str:
     return "killed" if whole in ENDED or end is not None else part.status
 
 
-def _phase(part: Run) -> str | None:
-    phase = part.last_record(PhaseFact)
-    return ("training" if phase.training else "evaluating") if phase is not None else None
-
-
 def _has(part: Run, tag: str) -> bool:
     return tag in part.tags.get("scalars", [])
 
@@ -112,11 +107,6 @@ def _has(part: Run, tag: str) -> bool:
 def _late_mean(part: Run, tag: str) -> float | str | None:
     values = part.scalars(tag).values[-_LATE:] if _has(part, tag) else np.empty(0)
     return as_json(float(values.mean())) if len(values) else None
-
-
-def _memory(part: Run) -> int | None:
-    fact = part.last_record(MemoryFact)
-    return (fact.device_bytes or fact.resident_bytes) if fact is not None else None
 
 
 def _agreement(norms: dict[int, dict[int, float]], common: list[int]) -> dict[str, Any]:

@@ -93,16 +93,15 @@ def line_of(columns: Columns, finite: NDArray[np.bool_], axis: Axis) -> str:
     """Down and up again in each column that holds several values; broken where none is finite."""
     path: list[str] = []
     pen = "M"
-    bottoms, tops = (_heights(ends, finite, axis) for ends in (columns.lowest, columns.highest))
+    bottoms, tops = (
+        [f"{y:.1f}" for y in axis.to_y(np.where(finite, ends, axis.low)).tolist()]
+        for ends in (columns.lowest, columns.highest)
+    )
     for place, there, bottom, top in zip(_across(columns.places), finite.tolist(), bottoms, tops, strict=True):
         if there:
             path.append(f"{pen}{place} {bottom}" + (f"L{place} {top}" if top != bottom else ""))
         pen = "L" if there else "M"
     return "".join(path) + ("h.1" if len(path) == 1 else "")
-
-
-def _heights(values: NDArray[np.float64], finite: NDArray[np.bool_], axis: Axis) -> list[str]:
-    return [f"{y:.1f}" for y in axis.to_y(np.where(finite, values, axis.low)).tolist()]
 
 
 def _across(places: NDArray[np.int64]) -> list[str]:
@@ -116,13 +115,12 @@ def _crosses(columns: Columns) -> str:
 
 
 def _marks(steps: Sequence[int], first: int, last: int) -> Markup:
-    shown = sorted({step for step in steps if first <= step <= last})
-    places = [(step - first) / max(last - first, 1) * WIDTH for step in shown]
-    paths = [f"M{place:.1f} {_TOP}V{HEIGHT}" for place in places]
-    named = [element("title", f"step {step:,}") for step in shown]
-    return together(
-        *(element("path", name, d=path, class_="still-mark") for name, path in zip(named, paths, strict=True))
-    )
+    paths: list[Markup] = []
+    for step in sorted({step for step in steps if first <= step <= last}):
+        place = (step - first) / max(last - first, 1) * WIDTH
+        name = element("title", f"step {step:,}")
+        paths.append(element("path", name, d=f"M{place:.1f} {_TOP}V{HEIGHT}", class_="still-mark"))
+    return together(*paths)
 
 
 def height_labels(axis: Axis) -> Markup:
@@ -182,7 +180,9 @@ def _figure(title: str, grid: dict[str, Any]) -> Markup:
     lines = [_row(name, row, low, high) for name, row in zip(grid["names"], rows, strict=False)]
     caption = element("figcaption", element("b", title))
     table = element("table", _heading(grid["steps"]), element("tbody", *lines), class_="still-heat")
-    return element("figure", caption, table, _left_out(grid), _legend(low, high), class_="still-layers")
+    more = grid["all_layers"] - _MOST_LAYERS
+    left_out = element("p", f"{more:,} more rows are not drawn here.", class_="quiet") if more > 0 else None
+    return element("figure", caption, table, left_out, _legend(low, high), class_="still-layers")
 
 
 def _heading(steps: list[int]) -> Markup:
@@ -244,17 +244,11 @@ def _legend(low: float, high: float) -> Markup:
     entries = [(f"still-heat-{place}", f"from {bound:.2g}") for place, bound in enumerate(bounds)]
     entries = entries[:1] if low == high else entries
     entries += [("still-zero", "0 or less"), ("still-lost", "NaN or infinite")]
-    return element("p", *(_entry(colour, words) for colour, words in entries), class_="still-legend quiet")
-
-
-def _entry(colour: str, words: str) -> Markup:
-    box = element("svg", element("path", d="M0 0h12v12h-12z", class_=colour), viewBox="0 0 12 12", aria_hidden="true")
-    return element("span", box, words, " ")
-
-
-def _left_out(grid: dict[str, Any]) -> Markup | None:
-    more = grid["all_layers"] - _MOST_LAYERS
-    return element("p", f"{more:,} more rows are not drawn here.", class_="quiet") if more > 0 else None
+    shown: list[Markup] = []
+    for colour, words in entries:
+        path = element("path", d="M0 0h12v12h-12z", class_=colour)
+        shown.append(element("span", element("svg", path, viewBox="0 0 12 12", aria_hidden="true"), words, " "))
+    return element("p", *shown, class_="still-legend quiet")
 
 
 # HTML in which nothing that came from a run can be anything but text.

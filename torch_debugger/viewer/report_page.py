@@ -41,6 +41,8 @@ _MOST_FINDINGS = 200
 
 def still_page(run: Run) -> Markup:
     result, code = told_result(run), kept_code(run)
+    layers, hparams = layer_figures(run), hparam_rows(run)
+    facts = [*_of_the_run(run, result), *how_it_was_run(run), *_said(run, result)]
     return element(
         "main",
         element("p", "torch-debugger report", class_="quiet still-kicker"),
@@ -50,10 +52,10 @@ def still_page(run: Run) -> Markup:
         _loss(run, result),
         *_findings(result, code, first=False),
         _curves(run),
-        _layers(run),
+        element("section", element("h2", "Layers"), *layers) if layers else None,
         element("h2", "Facts"),
-        facts_table(run, result),
-        hparams_table(run),
+        _facts_table("The run", facts),
+        _facts_table("Hyperparameters", hparams) if hparams else None,
         element("noscript", element("p", _WITHOUT_SCRIPT, class_="quiet")),
         class_="still",
     )
@@ -108,11 +110,6 @@ def _curves(run: Run) -> Markup | None:
     more = len(tags) - _MOST_CURVES
     left_out = element("p", f"{more:,} more curves are not drawn here.", class_="quiet") if more > 0 else None
     return element("section", element("h2", "Curves"), element("div", *figures, class_="still-grid"), left_out)
-
-
-def _layers(run: Run) -> Markup | None:
-    figures = layer_figures(run)
-    return element("section", element("h2", "Layers"), *figures) if figures else None
 
 
 # Several runs without a script: a table, their curves in one drawing each, and what was found in each.
@@ -297,16 +294,6 @@ def _explains(chapter: Chapter) -> Markup | None:
 
 
 # What the run was: how it was started, from which code, on what, with what, and how it went.
-def facts_table(run: Run, result: RunResult) -> Markup:
-    facts = [*_of_the_run(run, result), *how_it_was_run(run), *_said(run, result)]
-    return _facts_table("The run", facts)
-
-
-def hparams_table(run: Run) -> Markup | None:
-    shown = hparam_rows(run)
-    return _facts_table("Hyperparameters", shown) if shown else None
-
-
 def _of_the_run(run: Run, result: RunResult) -> Iterator[tuple[str, str]]:
     started = run.facts.run.started if run.facts.run else None
     yield "status", run.status

@@ -97,22 +97,18 @@ def answer_marks(query: Query) -> dict[str, Any]:
 def _marks(run: Run, kind: str) -> list[dict[str, Any]]:
     told = [each for each in run.findings if each.severity != "note" and each.first_step is not None][:_MOST]
     steps = np.array([each.first_step for each in told], np.int64)
+    # A step's time is that of the loss, or of the first tag there is.
+    tag = run.loss_tag or next(iter(run.tags.get("scalars", [])), None)
+    along: list[float] = steps.astype(np.float64).tolist()
+    if tag is not None and len(steps):
+        curve = run.scalars(tag)
+        order = np.argsort(curve.steps, kind="stable")
+        times = np.interp(steps, curve.steps[order], curve.times[order])
+        along = maker_of(run, kind)(Curve(steps, np.zeros(len(steps)), times)).tolist()
     return [
         {"x": x, "step": each.first_step, "name": each.name, "severity": each.severity, "message": each.message}
-        for x, each in zip(_along(run, kind, steps), told, strict=True)
+        for x, each in zip(along, told, strict=True)
     ]
-
-
-def _along(run: Run, kind: str, steps: Any) -> list[float]:
-    """Where these steps are on the axis; a step's time is that of the loss, or of the first tag there is."""
-    tag = run.loss_tag or next(iter(run.tags.get("scalars", [])), None)
-    if tag is None or not len(steps):
-        return [float(step) for step in steps]
-    curve = run.scalars(tag)
-    order = np.argsort(curve.steps, kind="stable")
-    times = np.interp(steps, curve.steps[order], curve.times[order])
-    x: list[float] = maker_of(run, kind)(Curve(steps, np.zeros(len(steps)), times)).tolist()
-    return x
 
 
 # Every point of one tag, as a table to keep: step, time and value, with all their digits. Of several runs (runs=a,b)
@@ -218,7 +214,11 @@ _MOST_POINTS = 500  # of a curve: thresholds are 127 unless somebody wants more
 def answer_pr_curves(query: Query) -> dict[str, Any]:
     tag, step = query.text("tag"), query.whole("step", 0)
     if not tag:
-        return {"tags": _pr_curves_tags(query)}
+        steps: dict[str, set[int]] = {}
+        for _, logged in _of_each(query, lambda run: run.steps_of(PR_CURVES)):
+            for name, at in (logged or {}).items():
+                steps.setdefault(name, set()).update(at)
+        return {"tags": [{"tag": name, "steps": sorted(at)} for name, at in list(steps.items())[:_MOST_TAGS]]}
     curves: list[dict[str, Any]] = []
     missing: list[str] = []
     for name, found in _of_each(query, lambda run: _at(run, tag, step)):
@@ -227,14 +227,6 @@ def answer_pr_curves(query: Query) -> dict[str, Any]:
         else:
             curves += [{"run": name, **_plain(curve)} for curve in found]
     return {"tag": tag, "step": step, "curves": curves, "missing": missing}
-
-
-def _pr_curves_tags(query: Query) -> list[dict[str, Any]]:
-    steps: dict[str, set[int]] = {}
-    for _, found in _of_each(query, lambda run: run.steps_of(PR_CURVES)):
-        for tag, at in (found or {}).items():
-            steps.setdefault(tag, set()).update(at)
-    return [{"tag": tag, "steps": sorted(at)} for tag, at in list(steps.items())[:_MOST_TAGS]]
 
 
 def _at(run: Run, tag: str, step: int) -> list[PrCurve]:

@@ -16,7 +16,6 @@ from torch_debugger.records import (
     CostFact,
     MemoryFact,
     MemoryLook,
-    ModuleTime,
     PassFact,
     Place,
     ProfileFact,
@@ -80,7 +79,7 @@ def timing_of(run: Run) -> dict[str, Any]:
     waited = _waits(run, steps) if WAIT_TAG in scalars else None
     return {
         "steps": _summary(took, waited) | {"stretches": _stretches(steps, took, waited)} if len(took) else None,
-        "slowest": _slowest(steps, took, waited, _close_looks(run), _evaluations(run)),
+        "slowest": _slowest(run, steps, took, waited),
         "split": split_of(run) or _split(took, waited),
         "modules": modules_of(run),
         "sampled": sampled_of(run),
@@ -134,13 +133,11 @@ def _stretches(steps: NDArray[np.int64], took: _Numbers, waited: _Numbers | None
     ]
 
 
-def _slowest(
-    steps: NDArray[np.int64],
-    took: _Numbers,
-    waited: _Numbers | None,
-    looked_at: set[int],
-    evaluated: set[int],
-) -> list[dict[str, Any]]:
+def _slowest(run: Run, steps: NDArray[np.int64], took: _Numbers, waited: _Numbers | None) -> list[dict[str, Any]]:
+    # torch-debugger's close looks make steps slower than they are without them; a whole pass over a loader that called
+    # a model and updated nothing is an evaluation.
+    looked_at = {rows.step for rows in run.rows("activation")}
+    evaluated = {each.step for each in run.records(PassFact) if each.calls and not each.updates and not each.backwards}
     order = np.argsort(-took, kind="stable")[:_MOST_SLOW].tolist()
     return [
         {
@@ -154,32 +151,17 @@ def _slowest(
     ]
 
 
-def _close_looks(run: Run) -> set[int]:
-    """The steps that torch-debugger looked at closely, which made them slower than they are without it."""
-    return {rows.step for rows in run.rows("activation")}
-
-
-def _evaluations(run: Run) -> set[int]:
-    """The steps in which a whole pass over a loader called a model and updated nothing."""
-    return {each.step for each in run.records(PassFact) if each.calls and not each.updates and not each.backwards}
-
-
 def _cost(run: Run) -> dict[str, Any] | None:
     last = run.last_record(CostFact)
     if last is None:
         return None
-    return {
-        "ratio": as_json(last.ratio),
-        "spent_s": last.spent_s,
-        "budget": last.budget,
-        "looks": last.deep_steps,
-    }
+    return {"ratio": as_json(last.ratio), "spent_s": last.spent_s, "budget": last.budget, "looks": last.deep_steps}
 
 
 def _memory(run: Run) -> dict[str, Any] | None:
     facts = list(run.records(MemoryFact))
     if not facts:
-        return traced_memory(run)
+        return _traced_memory(run)
     chosen = facts[:: -max(1, len(facts) // _MOST_MEMORY)][::-1]
     categories = {"process": [fact.resident_bytes for fact in chosen]}
     if any(fact.device_bytes for fact in chosen):
@@ -206,27 +188,21 @@ _PARTS = {
     "other": "other",
     "torch_debugger": "torch-debugger",
 }
-
-
 _MOST_ROWS = 20
 
 
 def split_of(run: Run) -> list[dict[str, Any]] | None:
     """Seconds by part over the steps that tell them; None where none do."""
     known = [part for part in _PARTS if _tag(part) in run.tags.get("scalars", [])]
-    parts: list[dict[str, Any]] = [
-        {"name": _PARTS[part], "seconds": _total_s(run, part), "rest": part == "other"} for part in known
-    ]
+    parts: list[dict[str, Any]] = []
+    for part in known:
+        # A point is the mean over the steps since the last one.
+        looks = run.scalars(_tag("forward" if "forward" in known else part)).steps
+        since = dict(zip(looks.tolist(), np.diff(looks, prepend=max(0, int(looks[0]) - 1)).tolist(), strict=True))
+        curve = run.scalars(_tag(part))
+        seconds = float(np.nansum(curve.values * [since.get(step, 1) for step in curve.steps.tolist()]))
+        parts.append({"name": _PARTS[part], "seconds": seconds, "rest": part == "other"})
     return [part for part in parts if part["seconds"] > 0] or None
-
-
-def _total_s(run: Run, part: str) -> float:
-    """A point is the mean over the steps since the last one."""
-    told = run.scalars(_tag("forward" if _tag("forward") in run.tags["scalars"] else part)).steps
-    curve = run.scalars(_tag(part))
-    since = dict(zip(told.tolist(), np.diff(told, prepend=max(0, int(told[0]) - 1)).tolist(), strict=True))
-    weights = np.array([since.get(step, 1) for step in curve.steps.tolist()])
-    return float(np.nansum(curve.values * weights))
 
 
 def _tag(part: str) -> str:
@@ -235,19 +211,20 @@ def _tag(part: str) -> str:
 
 def modules_of(run: Run) -> dict[str, Any] | None:
     """The last profile as a tree: each model, its parts, and what is left for itself."""
-    fact = _last(run)
+    fact = run.last_record(ProfileFact)
     return modules_of_fact(fact) if fact is not None else None
-
-
-def _last(run: Run) -> ProfileFact | None:
-    facts = list(run.records(ProfileFact))
-    return facts[-1] if facts else None
 
 
 def modules_of_fact(fact: ProfileFact) -> dict[str, Any] | None:
     if not fact.modules:
         return None
-    times = {each.module: _seconds(each, fact.on_device) / max(fact.steps, 1) for each in fact.modules}
+    times = {
+        each.module: (
+            each.device_forward_s + each.device_backward_s if fact.on_device else each.forward_s + each.backward_s
+        )
+        / max(fact.steps, 1)
+        for each in fact.modules
+    }
     roots = [path for path in times if _parent(path, times) is None]
     children = [_node(path, times) for path in roots]
     return {"name": "one step", "seconds": sum(each["seconds"] for each in children), "children": children}
@@ -255,7 +232,7 @@ def modules_of_fact(fact: ProfileFact) -> dict[str, Any] | None:
 
 def profile_of(run: Run) -> dict[str, Any] | None:
     """The last profile as tables: of lines and of ops, the dearest first."""
-    fact = _last(run)
+    fact = run.last_record(ProfileFact)
     return profile_of_fact(fact) if fact is not None else None
 
 
@@ -307,12 +284,6 @@ def _parent(path: str, times: dict[str, float]) -> str | None:
     return None
 
 
-def _seconds(each: ModuleTime, on_device: bool) -> float:
-    if on_device:
-        return each.device_forward_s + each.device_backward_s
-    return each.forward_s + each.backward_s
-
-
 # Sampled stacks as trees for the page: the user's lines below each other, libraries folded under them.
 _WHOLE = {"training": "training thread"}
 
@@ -342,15 +313,19 @@ def sampled_of(run: Run) -> list[dict[str, Any]]:
     last = {each.who: each for each in run.records(SampledStacks)}
     folder = run.facts.run.folder if run.facts.run else None
     order = sorted(last.values(), key=lambda each: (each.who != "training", _number(each.who), each.who))
-    return [_told(each, folder) for each in order if each.nodes]
+    return [_thread(each, folder) for each in order if each.nodes]
 
 
-def _told(stacks: SampledStacks, folder: str | None) -> dict[str, Any]:
+def _thread(stacks: SampledStacks, folder: str | None) -> dict[str, Any]:
     name = _WHOLE.get(stacks.who, stacks.who)
     root = _Part(name, "", quiet=False)
-    for number, node in enumerate(stacks.nodes):
-        if node.samples:
-            _add(root, _way_to(stacks, number), node.samples, folder)
+    for number, taken in enumerate(stacks.nodes):
+        part = root
+        part.samples += taken.samples
+        for node in _way_to(stacks, number) if taken.samples else ():
+            key = f"{node.place.file}:{node.place.line}" if node.is_users else node.function
+            part = part.inside.setdefault(key, _part(node, folder))
+            part.samples += taken.samples
     return {
         "who": stacks.who,
         "name": name,
@@ -372,15 +347,6 @@ def _way_to(stacks: SampledStacks, number: int) -> list[StackNode]:
         lines += [stacks.nodes[number]] if stacks.nodes[number].is_users else []
         number = stacks.nodes[number].parent
     return [*reversed(lines), *library[:0:-1][:1], *library[:1]]
-
-
-def _add(root: _Part, way: list[StackNode], samples: int, folder: str | None) -> None:
-    root.samples += samples
-    part = root
-    for node in way:
-        key = f"{node.place.file}:{node.place.line}" if node.is_users else node.function
-        part = part.inside.setdefault(key, _part(node, folder))
-        part.samples += samples
 
 
 def _part(node: StackNode, folder: str | None) -> _Part:
@@ -450,12 +416,11 @@ def _categories(looks: list[MemoryLook], most: int) -> dict[str, list[int]]:
     return {name: sizes for name, sizes in series.items() if any(sizes)}
 
 
-# Memory over the time of a profiler's trace, in the form in which the page shows memory over steps.
-def traced_memory(run: Run) -> dict[str, Any] | None:
-    found = list(run.records(TracedMemory))
-    if not found or not found[-1].moments_ms:
+def _traced_memory(run: Run) -> dict[str, Any] | None:
+    """Memory over the time of a profiler's trace, in the form in which the page shows memory over steps."""
+    last = run.last_record(TracedMemory)
+    if last is None or not last.moments_ms:
         return None
-    last = found[-1]
     return {
         "steps": list(last.moments_ms),
         "unit": "ms",

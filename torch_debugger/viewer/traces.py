@@ -8,6 +8,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Callable
 from typing import Any
 
 from torch_debugger.records import TraceReport
@@ -58,32 +59,23 @@ def _overview(report: TraceReport) -> dict[str, Any]:
     }
 
 
-def _operators(report: TraceReport) -> dict[str, Any]:
-    return {
+_PARTS: dict[str, Callable[[TraceReport], dict[str, Any]]] = {
+    "operators": lambda report: {
         "steps": max(1, len(report.steps)),
         "on_device": report.device is not None,
         "by_name": [dataclasses.asdict(each) for each in report.ops],
         "by_shape": [dataclasses.asdict(each) for each in report.ops_by_shape],
-    }
-
-
-def _kernels(report: TraceReport) -> dict[str, Any]:
-    kernels = [dataclasses.asdict(each) for each in report.kernels]
-    return {"steps": max(1, len(report.steps)), "kernels": kernels}
-
-
-def _memory(report: TraceReport) -> dict[str, Any]:
-    return {
+    },
+    "kernels": lambda report: {
+        "steps": max(1, len(report.steps)),
+        "kernels": [dataclasses.asdict(each) for each in report.kernels],
+    },
+    "memory": lambda report: {
         "memory": dataclasses.asdict(report.memory) if report.memory is not None else None,
         "allocations": [dataclasses.asdict(each) for each in report.allocations],
-    }
-
-
-def _stacks(report: TraceReport) -> dict[str, Any]:
-    return {"stacks": [[each.parent, each.name, each.total_s, each.calls] for each in report.stacks]}
-
-
-_PARTS = {"operators": _operators, "kernels": _kernels, "memory": _memory, "stacks": _stacks}
+    },
+    "stacks": lambda report: {"stacks": [[each.parent, each.name, each.total_s, each.calls] for each in report.stacks]},
+}
 
 
 # What has changed from one trace of torch.profiler to another, in a step and by operator.
@@ -176,7 +168,8 @@ def read_call_profile(path: str) -> dict[str, Any]:
     """Functions, their numbers, and who called whom. Raises UsageError with what to do."""
     size = os.path.getsize(path)
     begins = _beginning(path)
-    if not _looks_marshalled(begins):
+    # JSON begins with the same brace, but goes on with what marshal never writes.
+    if not begins.startswith(_DICTIONARY) or begins[1:2] in (b'"', b" ", b"\n", b"\r", b"\t", b"}", b"'"):
         raise UsageError(f"{path} is no profile: {_EXPECTED}, and this {_begins_like(begins)}. {_ANEW}")
     if size > _MOST_BYTES:
         raise UsageError(
@@ -200,11 +193,6 @@ def _beginning(path: str) -> bytes:
             return file.read(64)
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {os.strerror(error.errno or 0)}.") from error
-
-
-def _looks_marshalled(begins: bytes) -> bool:
-    """JSON begins with the same brace, but goes on with what marshal never writes."""
-    return begins.startswith(_DICTIONARY) and begins[1:2] not in (b'"', b" ", b"\n", b"\r", b"\t", b"}", b"'")
 
 
 def _begins_like(begins: bytes) -> str:

@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import FAMILIES, catalog, family, find_check, page
 from torch_debugger.log.run import Run
 from torch_debugger.records import (
@@ -48,27 +47,23 @@ def answer_verdict(query: Query) -> dict[str, Any]:
 def verdict(run: Run) -> dict[str, Any]:
     code, chapters = kept_code(run), chapters_of(run.findings)
     shown = chapters[:_MOST_CHAPTERS]
-    end = run.facts.end
-    counted = end.counted if end else "steps"
+    counted = run.facts.end.counted if run.facts.end else "steps"
+    untrained = None  # as the report says it, of a script that has finished and trained nothing
+    if run.is_watched and not run.steps and run.status == "finished":
+        result = told_result(run)
+        untrained = {"seen": run_sentence(result), "next": without_a_step(result)}
+    loss = run.loss_tag
     return {
         "has_verdict": run.verdict is not None,
         "judged_to": run.judged_to,
         "counted": counted,
         "counted_one": one_of(counted),
-        "without_a_step": _without_a_step(run),
+        "without_a_step": untrained,
         "chapters": [chapter_to_json(chapter, code) for chapter in shown],
         "more_chapters": len(chapters) - len(shown),
         "crash": told_crash(run, code),
-        "loss": _loss(run, run.loss_tag) if run.loss_tag else None,
+        "loss": {"tag": loss, **thin_curve(run, loss), "all_points": len(run.scalars(loss))} if loss else None,
     }
-
-
-def _without_a_step(run: Run) -> dict[str, str] | None:
-    """As the report says it, of a script that has finished and trained nothing."""
-    if not run.is_watched or run.steps or run.status != "finished":
-        return None
-    result = told_result(run)
-    return {"seen": run_sentence(result), "next": without_a_step(result)}
 
 
 # What was looked at and what could not be: the grounds of a verdict, and of none.
@@ -83,26 +78,18 @@ def checked(run: Run) -> dict[str, Any]:
     kinds = run.record_kinds | ({Scalars.__name__} if run.tags.get("scalars") else set())
     cost = run.last_record(CostFact)
     notices = [each.text for each in run.records(Notice)]
+    families: list[dict[str, Any]] = []
+    for name in FAMILIES:
+        checks = [check for check in catalog() if family(check) == name]
+        # Those that found something to judge in this run.
+        asked = sum(any(kind.__name__ in kinds for kind in check.reads) for check in checks)
+        families += [{"name": name, "checks": len(checks), "asked": asked}] if checks else []
     return {
-        "families": [row for name in FAMILIES if (row := _family(name, kinds))["checks"]],
-        "unseen": _faults(run)[:_MOST],
+        "families": families,
+        "unseen": list(dict.fromkeys(map(unseen, run.records(ProbeFault))))[:_MOST],
         "notices": [one_line(text) for text in dict.fromkeys(notices)][:_MOST],
         "cost": cost_sentence(cost) if cost is not None and run.steps else None,
     }
-
-
-def _family(name: str, kinds: set[str]) -> dict[str, Any]:
-    """How many checks it has, and how many of them found something to judge in this run."""
-    checks = [check for check in catalog() if family(check) == name]
-    return {"name": name, "checks": len(checks), "asked": sum(_had_something(check, kinds) for check in checks)}
-
-
-def _had_something(check: type[Check], kinds: set[str]) -> bool:
-    return any(kind.__name__ in kinds for kind in check.reads)
-
-
-def _faults(run: Run) -> list[str]:
-    return list(dict.fromkeys(map(unseen, run.records(ProbeFault))))
 
 
 # What `torch-debugger explain` says of a check, by its name or id.
@@ -128,7 +115,7 @@ def told_crash(run: Run, code: KeptCode) -> dict[str, Any] | None:
         "message": printable(crash.message.strip())[:_LONGEST_TRACEBACK],
         "step": crash.step,
         "frames": _frames(crash, code),
-        "traceback": _lines(crash.traceback[-_LONGEST_TRACEBACK:]),
+        "traceback": "\n".join(map(printable, crash.traceback[-_LONGEST_TRACEBACK:].split("\n"))),
     }
 
 
@@ -174,10 +161,6 @@ def _value(value: LocalValue) -> dict[str, str]:
         "kind": printable(value.kind),
         "says": ", ".join(filter(None, (printable(value.text), size))),
     }
-
-
-def _lines(text: str) -> str:
-    return "\n".join(printable(line) for line in text.split("\n"))
 
 
 # A finding as the page shows it: its words, its line in context, the edit as a diff.
@@ -259,29 +242,20 @@ def kept_code(run: Run) -> KeptCode:
     if around is not None and around.source:
         lines = around.source.expandtabs(4).split("\n")
         code = KeptCode(folder, code.whole_path(around.script), lines)
-    for place in _places(run):
+    places: list[Place] = []
+    for record in run.records(CrashFact, LossSite, ModelFact):
+        if isinstance(record, CrashFact):
+            for frame in record.frames:
+                line = frame.code_line or frame.line
+                places.append(Place(frame.file, line, code=frame.code.split("\n")[0]))
+        elif isinstance(record, LossSite):
+            places.append(record.place)
+        elif isinstance(record, ModelFact):
+            places += [module.place for module in record.modules]
+    for place in places:
         if place.file and place.line and place.code:
             code.known.setdefault((code.whole_path(place.file), place.line), place.code)
     return code
-
-
-def _places(run: Run) -> list[Place]:
-    found: list[Place] = []
-    for record in run.records(CrashFact, LossSite, ModelFact):
-        match record:
-            case CrashFact():
-                found += [_of_frame(each) for each in record.frames]
-            case LossSite():
-                found.append(record.place)
-            case ModelFact():
-                found += [module.place for module in record.modules]
-            case _:
-                pass
-    return found
-
-
-def _of_frame(frame: CrashFrame) -> Place:
-    return Place(frame.file, frame.code_line or frame.line, code=frame.code.split("\n")[0])
 
 
 # A run from the archive as the result that all reports are written from.
@@ -313,7 +287,3 @@ def _losses(run: Run) -> Losses | None:
     lowest = int(finite.argmin())
     known = (int(curve.steps[lowest]), float(finite[lowest])) if np.isfinite(finite[lowest]) else None
     return Losses(points[0], points[1], known)
-
-
-def _loss(run: Run, tag: str) -> dict[str, Any]:
-    return {"tag": tag, **thin_curve(run, tag), "all_points": len(run.scalars(tag))}
