@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 import numpy
 
@@ -38,18 +38,10 @@ def place(line: int = 31, module: str | None = None, file: str = "train.py", cod
 
 def run(script: str = "train.py", device: str = "cpu", **others: object) -> RunFact:
     facts: dict[str, object] = {
-        "script": script,
-        "arguments": (),
-        "folder": "/home/user/project",
-        "pid": 4242,
-        "started": 1_700_000_000.0,
-        "python": "3.11.7",
-        "torch": "2.13.0",
-        "device": device,
-        "debugger": "0.1.0",
-        "budget": 0.02,
-        "names_accelerator": False,
-    }
+        "script": script, "arguments": (), "folder": "/home/user/project", "pid": 4242,
+        "started": 1_700_000_000.0, "python": "3.11.7", "torch": "2.13.0", "device": device,
+        "debugger": "0.1.0", "budget": 0.02, "names_accelerator": False,
+    }  # fmt: skip
     return RunFact(**{**facts, **others})  # type: ignore[arg-type]
 
 
@@ -115,13 +107,9 @@ def optimizer(
 def ledger_row(name: str, elements: int = 64, **others: object) -> LedgerRow:
     """A healthy parameter, unless told otherwise."""
     facts: dict[str, object] = {
-        "trainable": True,
-        "registered": True,
-        "in_optimizer": True,
-        "used": True,
-        "gradient": "nonzero",
+        "trainable": True, "registered": True, "in_optimizer": True, "used": True, "gradient": "nonzero",
         "changed": True,
-    }
+    }  # fmt: skip
     return LedgerRow(name=name, elements=elements, **{**facts, **others})  # type: ignore[arg-type]
 
 
@@ -174,16 +162,12 @@ def edit(before: str, after: str, line: int = 31, file: str = "train.py") -> Edi
 
 def finding(name: str = "missing-zero-grad", severity: str = "error", **others: object) -> Finding:
     facts: dict[str, object] = {
-        "check": "TD101",
-        "confidence": 0.97,
+        "check": "TD101", "confidence": 0.97,
         "message": "Gradients are never cleared: since step 2 each update adds those of all steps before.",
         "why": "backward() adds to .grad, so without zero_grad() the update is a sum over the whole run.",
-        "fix": "Call optimizer.zero_grad() before loss.backward().",
-        "where": place(31),
-        "first_step": 2,
-        "last_step": 120,
-        "evidence": {"carried_norm": 3.1, "norm": 4.2},
-    }
+        "fix": "Call optimizer.zero_grad() before loss.backward().", "where": place(31), "first_step": 2,
+        "last_step": 120, "evidence": {"carried_norm": 3.1, "norm": 4.2},
+    }  # fmt: skip
     return Finding(name=name, severity=severity, **{**facts, **others})  # type: ignore[arg-type]
 
 
@@ -195,6 +179,17 @@ def judged(records: Iterable[Record], *only: str) -> list[Finding]:
     judge.finish()
     assert not judge.faults, judge.faults
     return judge.findings
+
+
+def findings_of(check: str, *first: Record) -> Callable[..., list[Finding]]:
+    """What this check finds in the records it is called with, behind the first ones."""
+    return lambda *records: judged([*first, *records], check)
+
+
+def only(findings: list[Finding]) -> Finding:
+    """The one that there is."""
+    (finding,) = findings
+    return finding
 
 
 def judged_ranks(records: Mapping[int, Iterable[Record]], *only: str) -> list[Finding]:
