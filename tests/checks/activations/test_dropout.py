@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from tests.fakes import judged, losses, place, rows
+from tests.fakes import judged, losses, only, place, rows
 from torch_debugger.records import DropoutLook, GraphNode, LossGraph, ModelFact, ModuleFact, PhaseFact, Record
 
 STUCK = losses([1.6] * 40)
@@ -69,8 +69,7 @@ def test_dropout_as_a_function_is_told_by_its_mask() -> None:
     graph = masked_scores()
     mask = GraphNode("Mul", (64, 5), (3, None), saved={"dropped": 0.4}, place=place(22))
     nodes = (*graph.nodes[:2], mask, *graph.nodes[3:])
-    (finding,) = judged([LossGraph("loss", place(30), 1.6, nodes, (), 2)], "dropout-on-output")
-    assert finding.message == (
+    assert only(judged([LossGraph("loss", place(30), 1.6, nodes, (), 2)], "dropout-on-output")).message == (
         "The dropout at train.py:22 sets 40% of the model's outputs to 0 before cross-entropy sees them: "
         "dropout stands behind the last layer."
     )
