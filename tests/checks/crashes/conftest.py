@@ -22,3 +22,10 @@ def looking_at_a_crash_may_take_long(monkeypatch: pytest.MonkeyPatch) -> None:
     for owner, name, value in time_limits.lifted():
         monkeypatch.setattr(owner, name, value)
     monkeypatch.setattr(loading_refetch.fetch_again, "__defaults__", (time_limits.A_LONG_TIME_S,))
+
+
+@pytest.fixture(params=["with positions", "without"])
+def with_and_without_positions(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Before 3.11 Python does not tell which expression raised."""
+    if request.param == "without":
+        monkeypatch.setattr("torch_debugger.crashes.frames.failing_expression", lambda *_: "")

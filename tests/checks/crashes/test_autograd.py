@@ -11,14 +11,9 @@ from tests.checks.crashes.scripts import HEAD, claims, crash_of, judge, run_scri
 from torch_debugger.crashes.capture import capture_crash
 
 OURS = {
-    "modified-in-place",
-    "backward-twice",
-    "loss-without-graph",
-    "leaf-modified-in-place",
-    "tensor-needs-detach",
-    "custom-function-gradients",
-    "loss-not-scalar",
-}
+    "modified-in-place", "backward-twice", "loss-without-graph", "leaf-modified-in-place",
+    "tensor-needs-detach", "custom-function-gradients", "loss-not-scalar",
+}  # fmt: skip
 TRAIN = "model = nn.Linear(4, 1)\nx, y = torch.randn(8, 4), torch.randn(8, 1)\n"
 FUNCTION = """
 class Double(torch.autograd.Function):
@@ -151,16 +146,9 @@ torch.add(w, w, out=out)
 }
 
 
+@pytest.mark.usefixtures("with_and_without_positions")
 @pytest.mark.parametrize("name", LOOKALIKES)
 def test_another_fault_is_not_claimed(name: str, tmp_path: Path) -> None:
-    assert not OURS & set(claims(crash_of(tmp_path / "net.py", HEAD + LOOKALIKES[name].lstrip("\n"))))
-
-
-@pytest.mark.parametrize("name", LOOKALIKES)
-def test_another_fault_is_not_claimed_where_python_does_not_tell_the_expression(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("torch_debugger.crashes.frames.failing_expression", lambda *_: "")
     assert not OURS & set(claims(crash_of(tmp_path / "net.py", HEAD + LOOKALIKES[name].lstrip("\n"))))
 
 

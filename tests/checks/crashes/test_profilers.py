@@ -112,5 +112,4 @@ def test_what_the_script_itself_refused(tmp_path: Path, script: str) -> None:
 def test_the_edit_of_an_option(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str, after: str) -> None:
     monkeypatch.chdir(tmp_path)
     (finding,) = judge(crash_of(tmp_path / "train.py", START + script))
-    assert finding.edit is not None
-    assert finding.edit.after == after
+    assert finding.edit is not None and finding.edit.after == after

@@ -13,10 +13,12 @@ import pytest
 
 from tests import absurd_allocations
 from tests.checks.crashes.scripts import (
+    HEAD,
     Case,
     apply,
     claims,
     crash_checks,
+    crash_of,
     judge,
     nothing_stays_behind,
     read_cases,
@@ -24,6 +26,8 @@ from tests.checks.crashes.scripts import (
     run_script,
     tell,
 )
+from torch_debugger.checks.catalog import catalog
+from torch_debugger.checks.crash_check import TEXTS
 from torch_debugger.crashes.capture import capture_crash
 from torch_debugger.records import CrashFact, Finding
 from torch_debugger.records.codec import from_plain, to_plain
@@ -118,3 +122,46 @@ def assert_the_same_without_positions(case: Case, told: str) -> None:
 def assert_the_edit_makes_the_script_run(case: Case, first: Finding, file: Path) -> None:
     assert first.edit is not None
     assert run_script(file, apply(first.edit, case.source)) is None
+
+
+def told(tmp_path: Path, script: str) -> Finding:
+    (finding,) = judge(crash_of(tmp_path / "train.py", HEAD + script))
+    assert finding.name == "unexplained-crash"
+    return finding
+
+
+def test_a_key_that_is_spelt_otherwise(tmp_path: Path) -> None:
+    finding = told(tmp_path, 'classes = {"cat": 0, "dog": 1, "bird": 2}\nname = "Bird "\nclasses[name]\n')
+    assert finding.why == "`classes` (dict of 3) does not hold 'Bird ': it has 'cat', 'dog', 'bird'."
+    assert finding.fix == "`classes[name]` asks for 'Bird ', and `classes` has 'bird': make the two the same."
+
+
+@pytest.mark.parametrize("line", ["sizes[3]", "sizes['width']"])
+def test_a_key_that_nothing_resembles(tmp_path: Path, line: str) -> None:
+    finding = told(tmp_path, f'sizes = {{"depth": 4, 1: 2}}\n{line}\n')
+    assert finding.why.endswith("it has 'depth', 1.")
+    assert finding.fix == f"Read `{line}` with the values above; the traceback is complete."
+
+
+def test_what_no_check_claims_is_told_with_its_values(tmp_path: Path) -> None:
+    finding = told(tmp_path, "rates = [0.1, 0.01]\nepoch = 2\nrates[epoch]\n")
+    assert finding.why == "`rates` (list of 2) does not hold 2.", "a place that a list does not have"
+    finding = told(tmp_path, 'raise KeyError("lr")\n')
+    assert finding.why.startswith("No check recognised the cause"), "an exception of the users own"
+
+
+GOLDEN = Path(__file__).parent
+SHAPES = read_cases(GOLDEN / "shape_mismatch.golden")[::5]
+
+
+def test_every_text_belongs_to_a_check() -> None:
+    assert set(TEXTS) <= {check.name for check in catalog()}
+
+
+def test_many_of_them_are_explained(tmp_path: Path) -> None:
+    told = 0
+    for index, case in enumerate(SHAPES):
+        error = run_script(tmp_path / f"script{index}.py", case.source)
+        crash = read_crash("".join(traceback.format_exception(error))) if error is not None else None
+        told += crash is not None and bool(claims(crash))
+    assert told >= len(SHAPES) / 2

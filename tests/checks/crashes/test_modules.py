@@ -188,21 +188,10 @@ Batch(torch.zeros(2)).labels
 }  # fmt: skip
 
 
-def told(name: str, tmp_path: Path) -> set[str]:
-    return OURS & set(claims(crash_of(tmp_path / "net.py", HEAD + NEAR[name].lstrip("\n"))))
-
-
+@pytest.mark.usefixtures("with_and_without_positions")
 @pytest.mark.parametrize("name", NEAR)
 def test_nothing_is_said(name: str, tmp_path: Path) -> None:
-    assert not told(name, tmp_path)
-
-
-@pytest.mark.parametrize("name", NEAR)
-def test_nothing_is_said_where_python_does_not_tell_the_expression(
-    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("torch_debugger.crashes.frames.failing_expression", lambda *_: "")
-    assert not told(name, tmp_path)
+    assert not OURS & set(claims(crash_of(tmp_path / "net.py", HEAD + NEAR[name].lstrip("\n"))))
 
 
 def test_the_evidence_survives_the_log(tmp_path: Path) -> None:
@@ -239,3 +228,58 @@ def test_the_examiner_looks_and_touches_nothing(tmp_path: Path) -> None:
     source = NET + "parameters = net.parameters()\nlist(parameters)\ntorch.optim.Adam(parameters)\n"
     error_crash = crash_of(tmp_path / "net.py", HEAD + source)
     assert claims(error_crash) == ["empty-parameter-list"]
+
+
+NORMALIZED = "net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))\n"
+
+NEAR_ONE_SAMPLE = {
+    "the user's own words": 'raise ValueError("Expected more than 1 value per channel when training")\n',
+    "no sample at all": NORMALIZED + "net(torch.randn(0, 5))\n",
+    "other features": NORMALIZED + "net(torch.randn(1, 5))\n",
+    "no batch dimension": NORMALIZED + "net.eval()\nnet(torch.randn(4))\n",
+    "a layer for images": "net = nn.BatchNorm2d(3)\nnet(torch.randn(1, 3))\n",
+    "groups that do not fit": "net = nn.GroupNorm(3, 6)\nnet(torch.randn(1, 4))\n",
+    "a loss after one sample": NORMALIZED + "net.eval()\nF.mse_loss(net(torch.randn(1, 4)), torch.randn(3, 3))\n",
+    "other channels in one sample": "net = nn.BatchNorm1d(8)\nnet(torch.randn(1, 5))\n",
+    "a float64 sample": NORMALIZED + "net(torch.randn(1, 4).double())\n",
+    "a function of the user's with torch's name": (
+        "def _verify_batch_size(size):\n    raise ValueError(f'Expected more than 1 value {size}')\n\n"
+        "_verify_batch_size([1, 8])\n"
+    ),
+    "one sample, and backward without a graph": (
+        NORMALIZED + "net.eval()\nwith torch.no_grad():\n    loss = net(torch.randn(1, 4)).sum()\nloss.backward()\n"
+    ),
+}
+
+
+@pytest.mark.parametrize("script", NEAR_ONE_SAMPLE.values(), ids=NEAR_ONE_SAMPLE)
+def test_another_fault_is_no_batch_of_one(script: str, tmp_path: Path) -> None:
+    assert "batch-of-one" not in [finding.name for finding in judge(crash_of(tmp_path / "net.py", HEAD + script))]
+
+
+LOADER = """
+from torch.utils.data import DataLoader, TensorDataset
+
+net = nn.Sequential(nn.Linear(4, 8), nn.BatchNorm1d(8))
+loader = DataLoader(TensorDataset(torch.randn(SAMPLES, 4)), batch_size=4)
+for (x,) in loader:
+    net(x[:1]).sum().backward()
+"""
+
+
+@pytest.mark.parametrize("samples", [12, 13])
+def test_a_loader_is_left_in_peace_where_the_line_itself_takes_one_sample(samples: int, tmp_path: Path) -> None:
+    script = HEAD + LOADER.replace("SAMPLES", str(samples))
+    (finding,) = judge(crash_of(tmp_path / "net.py", script))
+    assert finding.name == "batch-of-one"
+    assert "drop_last" not in finding.fix
+    assert finding.edit is None
+
+
+def test_what_was_seen_survives_the_log(tmp_path: Path) -> None:
+    script = HEAD + LOADER.replace("SAMPLES", "9").replace("x[:1]", "x")
+    crash = crash_of(tmp_path / "net.py", script)
+    assert judge(from_plain("CrashFact", to_plain(crash))) == judge(crash)
+    assert crash.evidence.building is not None
+    assert crash.evidence.building.single_value is not None
+    assert crash.evidence.building.single_value.source is not None
