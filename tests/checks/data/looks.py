@@ -10,18 +10,11 @@ from torch_debugger.records import BatchLook, InputLook, LoaderFact, TargetLook,
 
 def loader(number: int = 1, name: str = "train_loader", **others: object) -> LoaderFact:
     facts: dict[str, object] = {
-        "dataset": "TensorDataset",
-        "length": 10,
-        "batch_size": 8,
-        "workers": 0,
-        "shuffle": True,
-        "place": place(20, code=f"for x, y in {name}:"),
-        "step": 1,
-        "names": (name,),
+        "dataset": "TensorDataset", "length": 10, "batch_size": 8, "workers": 0, "shuffle": True,
+        "place": place(20, code=f"for x, y in {name}:"), "step": 1, "names": (name,),
         "made": place(10 + number, code=f"{name} = DataLoader(data, batch_size=8, shuffle=True)"),
-        "samples": 80,
-        "base": number,
-    }
+        "samples": 80, "base": number,
+    }  # fmt: skip
     return LoaderFact(number=number, **{**facts, **others})  # type: ignore[arg-type]
 
 
@@ -44,30 +37,16 @@ def batch(
 
 def given(step: int, samples: Iterable[int] = (), **others: object) -> InputLook:
     facts: dict[str, object] = {
-        "layer": "net.0",
-        "kind": "Linear",
-        "shape": (8, 12),
-        "dtype": "float32",
-        "viewed": (),
-        "minimum": -2.0,
-        "maximum": 2.0,
-        "mean": 0.0,
-        "std": 1.0,
-        "column": 3,
-        "column_rms": 1.1,
+        "layer": "net.0", "kind": "Linear", "shape": (8, 12), "dtype": "float32", "viewed": (), "minimum": -2.0,
+        "maximum": 2.0, "mean": 0.0, "std": 1.0, "column": 3, "column_rms": 1.1,
         "call": place(24, code="loss = criterion(net(x), y)"),
-    }
+    }  # fmt: skip
     return InputLook(step=step, samples=tuple(samples), **{**facts, **others})  # type: ignore[arg-type]
 
 
 def target(step: int, **others: object) -> TargetLook:
     facts: dict[str, object] = {
-        "site": "loss",
-        "op": "NllLoss",
-        "shape": (8,),
-        "dtype": "int64",
-        "labels": {"0": 4, "1": 4},
-        "copied_to": (),
-        "made": place(25, code="loss = criterion(net(x), y)"),
-    }
+        "site": "loss", "op": "NllLoss", "shape": (8,), "dtype": "int64", "labels": {"0": 4, "1": 4},
+        "copied_to": (), "made": place(25, code="loss = criterion(net(x), y)"),
+    }  # fmt: skip
     return TargetLook(step=step, **{**facts, **others})  # type: ignore[arg-type]

@@ -1,5 +1,3 @@
-"""Images as bytes, tables in raw units; and inputs that are as they should be."""
-
 from __future__ import annotations
 
 import pytest
@@ -10,14 +8,7 @@ from torch_debugger.checks.call_edits import only_argument
 from torch_debugger.records import Finding, InputLook
 
 NET = model({"net": "Net", "net.0": "Linear"}, {"net.0.weight": (4, 12), "net.0.bias": (4,)})
-BYTES = {
-    "kind": "Conv2d",
-    "shape": (8, 3, 16, 16),
-    "minimum": 0.0,
-    "maximum": 255.0,
-    "mean": 120.0,
-    "std": 57.0,
-}
+BYTES = {"kind": "Conv2d", "shape": (8, 3, 16, 16), "minimum": 0.0, "maximum": 255.0, "mean": 120.0, "std": 57.0}
 TABLE = {"minimum": 1.0, "maximum": 19710.0, "mean": 3000.0, "std": 6000.0, "column_rms": 11970.0}
 
 
@@ -31,8 +22,7 @@ def test_images_as_bytes() -> None:
     assert finding.message == (
         "`net.0` (Conv2d) is given images with values up to 255 (mean 120, std 57) by the call at train.py:24."
     )
-    assert finding.edit is not None
-    assert finding.edit.after == "loss = criterion(net(x / 255), y)"
+    assert finding.edit is not None and finding.edit.after == "loss = criterion(net(x / 255), y)"
 
 
 def test_a_run_that_learns_all_the_same_gets_a_note() -> None:
