@@ -21,27 +21,11 @@ def standing(
 def hang(kind: str, line: int = 40, **others: Any) -> HangFact:
     """The training of one process, sure that it stands still."""
     fact = HangFact(
-        rank=None,
-        world=1,
-        step=23,
-        final=True,
-        still_s=41.0,
-        expected_s=40.0,
-        slowest_s=0.3,
-        kind=kind,
-        doing="lock.acquire",
-        place=place(line, code="lock.acquire()"),
-        call="lock.acquire()",
-        condition=Place(),
-        shapes=(),
-        groups=(),
-        batches=-1,
-        batches_of=-1,
-        is_out_of_data=False,
-        worker=-1,
-        stacks=(standing("training", line, kind=kind),),
-        policy="dump",
-    )
+        rank=None, world=1, step=23, final=True, still_s=41.0, expected_s=40.0, slowest_s=0.3, kind=kind,
+        doing="lock.acquire", place=place(line, code="lock.acquire()"), call="lock.acquire()",
+        condition=Place(), shapes=(), groups=(), batches=-1, batches_of=-1, is_out_of_data=False, worker=-1,
+        stacks=(standing("training", line, kind=kind),), policy="dump",
+    )  # fmt: skip
     return dataclasses.replace(fact, **others)
 
 

@@ -29,16 +29,15 @@ def test_one_process_is_judged_as_before() -> None:
     assert judge.findings[0].ranks == ()
 
 
-def test_what_ranks_share_is_told_once() -> None:
+def test_what_ranks_share_is_told_once_and_what_one_has_names_it() -> None:
+    # what ranks share is told once
     judge = RanksJudge()
     news = [judge.see(crash(3), rank) for rank in range(4)]
     assert [len(each) for each in news] == [1, 0, 0, 0]
     assert news[0][0].ranks == (0,)
     (finding,) = judge.findings
     assert finding.ranks == (0, 1, 2, 3)
-
-
-def test_what_one_rank_has_names_it() -> None:
+    # what one rank has names it
     judge = RanksJudge()
     judge.see(scalars(1, loss=0.5), 0)
     judge.see(crash(3), 1)

@@ -1,10 +1,8 @@
-"""straggler-rank: one rank works longer in every third of the run."""
-
 from __future__ import annotations
 
 import pytest
 
-from tests.checks.ranks.digests import compared
+from tests.checks.ranks.facts import compared
 from tests.fakes import loss_site, place, scalars
 from torch_debugger.records import Place, Record, SampledStacks, StackNode
 
@@ -60,22 +58,14 @@ def test_of_several_the_one_in_the_middle_counts() -> None:
     assert "Rank 1 takes 40 ms of each step for itself, the others 11 ms" in finding.message
 
 
-def test_hardly_slower() -> None:
+def test_ranks_that_are_no_stragglers() -> None:
     assert compared(NAME, rank(forward=0.03), rank(forward=0.0235)) == []  # less than 1.3 times as long
     assert compared(NAME, rank(forward=0.010), rank(forward=0.003)) == []  # less than 15 % of a step
-
-
-def test_waiting_in_collectives_is_no_work() -> None:
     waits = rank(stacks({FORWARD: 20}, waiting=60), forward=0.01, other=0.03)
-    assert compared(NAME, waits, QUICK) == []
-
-
-def test_not_in_every_third() -> None:
+    assert compared(NAME, waits, QUICK) == [], "waiting in collectives is no work"
     early = [*slow(last=30), *rank(forward=0.01, first=31)[2:]]
-    assert compared(NAME, early, QUICK) == []
-
-
-def test_too_short_or_not_sampled() -> None:
+    assert compared(NAME, early, QUICK) == [], "not in every third"
+    # too short or not sampled
     assert compared(NAME, slow(last=55), rank(forward=0.01, last=55)) == []
     few = stacks({SAVE: 30}, samples=49)
     assert compared(NAME, rank(few, forward=0.01, logging=0.03), QUICK) == []
