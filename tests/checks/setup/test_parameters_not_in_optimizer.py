@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from tests.fakes import judged, ledger, ledger_row, losses, optimizer
-from torch_debugger.records import Edit, Finding, LedgerFact, LedgerRow, PhaseFact, Record
+from tests.fakes import findings_of, ledger, ledger_row, losses, optimizer
+from torch_debugger.records import Edit, LedgerFact, LedgerRow, PhaseFact, Record
 
 
 def missing(name: str, **others: object) -> LedgerRow:
@@ -23,19 +23,17 @@ def ledgers(*rows: LedgerRow, root: str = "net", steps: tuple[int, ...] = (1, 2)
     return [ledger(*rows, root=root, step=step) for step in steps]
 
 
-def check(*records: Record) -> list[Finding]:
-    return judged(records, "parameters-not-in-optimizer")
+check = findings_of("parameters-not-in-optimizer")
 
 
 def test_a_module_left_out_is_named_as_a_whole() -> None:
     (finding,) = check(encoder_only(), *ledgers(*ENCODER, *DECODER))
-    assert finding.severity == "error"
     assert finding.message == (
         "All 4 parameters of `net.decoder` get a gradient on every step but are in no optimizer: 256 of 328 "
         "trainable values of `net` keep the values they started with."
     )
     assert finding.fix == ("Pass `net.parameters()` to `optimizer` at train.py:28, so that it holds `net.decoder` too.")
-    assert finding.where.module == "net.decoder" and finding.where.line == 28
+    assert (finding.severity, finding.where.module, finding.where.line) == ("error", "net.decoder", 28)
     assert finding.edit == Edit(
         "train.py",
         28,
@@ -44,10 +42,13 @@ def test_a_module_left_out_is_named_as_a_whole() -> None:
     )
 
 
-def test_the_users_text_for_the_model_may_differ_from_its_name() -> None:
+def test_names_are_those_of_the_script() -> None:
+    # the users text for the model may differ from its name
     made = optimizer(parameters=("net.encoder.0.weight",), source="optim.SGD(self.net.encoder.parameters(), lr=0.1)")
     (finding,) = check(made, *ledgers(*ENCODER, *DECODER))
     assert finding.edit is not None and "(self.net.parameters(), lr=0.1)" in finding.edit.after
+    (finding,) = check(encoder_only(), *ledgers(*ENCODER, missing("net.scale", elements=1)))
+    assert finding.message.startswith("`net.scale` get"), "a single parameter is named itself"
 
 
 def test_a_layer_replaced_after_the_optimizer_was_made() -> None:
@@ -60,24 +61,31 @@ def test_a_layer_replaced_after_the_optimizer_was_made() -> None:
     assert finding.edit is None
 
 
-def test_a_single_parameter_is_named_itself() -> None:
-    (finding,) = check(encoder_only(), *ledgers(*ENCODER, missing("net.scale", elements=1)))
-    assert finding.message.startswith("`net.scale` get")
-
-
-def test_one_ledger_is_not_enough() -> None:
+def test_parameters_that_are_held_or_may_be_later_are_silent() -> None:
+    # one ledger is not enough
     assert not check(encoder_only(), *ledgers(*ENCODER, *DECODER, steps=(1,)))
     assert not check(encoder_only(), *ledgers(*ENCODER, *DECODER, steps=(1, 1)))
-
-
-def test_an_optimizer_that_comes_later_ends_the_suspicion() -> None:
+    # an optimizer that comes later ends the suspicion
     held = tuple(ledger_row(row.name) for row in DECODER)
     assert not check(encoder_only(), *ledgers(*ENCODER, *DECODER, steps=(1,)), *ledgers(*ENCODER, *held, steps=(2, 3)))
-
-
-def test_parameters_known_to_any_optimizer_are_held() -> None:
     other = optimizer(name="slow", parameters=[row.name for row in DECODER])
-    assert not check(encoder_only(), other, *ledgers(*ENCODER, *DECODER))
+    assert not check(encoder_only(), other, *ledgers(*ENCODER, *DECODER)), "parameters known to any optimizer are held"
+    rows = (
+        ledger_row("net.a.weight"),
+        missing("net.b.weight", trainable=False),
+        missing("net.c.weight", gradient="none"),
+        missing("net.d.weight", used=False),
+        missing("net.e.weight", changed=True),
+        missing("net.f.weight", gradient="zero"),
+        missing("net.g.weight", registered=False),
+    )
+    assert not check(encoder_only(), *ledgers(*rows)), "frozen unused and hand updated parameters"
+    # a second model in eval mode is a fixed judge
+    phase = PhaseFact("decoder", training=False, grad=True, step=1)
+    assert not check(ENCODER_MADE, phase, *ledgers(*DECODER_ROOT, root="decoder"))
+    # an optimizer of inputs trains no model
+    phase = PhaseFact("net", training=True, grad=True, step=1)
+    assert not check(optimizer(parameters=("unnamed[0]",)), phase, *ledgers(missing("net.0.weight")))
 
 
 def test_an_unfrozen_backbone_is_a_warning_at_the_end_with_both_ways_out() -> None:
@@ -118,19 +126,6 @@ def test_what_was_unfrozen_after_the_optimizer_was_made() -> None:
     assert not check(held, *ledgers(*frozen, head), *ledgers(*unfrozen, head, steps=(61,)))
 
 
-def test_frozen_unused_and_hand_updated_parameters_are_silent() -> None:
-    rows = (
-        ledger_row("net.a.weight"),
-        missing("net.b.weight", trainable=False),
-        missing("net.c.weight", gradient="none"),
-        missing("net.d.weight", used=False),
-        missing("net.e.weight", changed=True),
-        missing("net.f.weight", gradient="zero"),
-        missing("net.g.weight", registered=False),
-    )
-    assert not check(encoder_only(), *ledgers(*rows))
-
-
 DECODER_ROOT = tuple(missing(f"decoder.{name}") for name in ("up.weight", "up.bias"))
 ENCODER_MADE = optimizer(parameters=("encoder.mix.weight",), source="Adam(encoder.parameters())")
 
@@ -144,13 +139,3 @@ def test_a_second_model_in_training_mode_is_part_of_the_training() -> None:
     )
     assert finding.edit is not None
     assert finding.edit.after == "optimizer = Adam(list(encoder.parameters()) + list(decoder.parameters()))"
-
-
-def test_a_second_model_in_eval_mode_is_a_fixed_judge() -> None:
-    phase = PhaseFact("decoder", training=False, grad=True, step=1)
-    assert not check(ENCODER_MADE, phase, *ledgers(*DECODER_ROOT, root="decoder"))
-
-
-def test_an_optimizer_of_inputs_trains_no_model() -> None:
-    phase = PhaseFact("net", training=True, grad=True, step=1)
-    assert not check(optimizer(parameters=("unnamed[0]",)), phase, *ledgers(missing("net.0.weight")))

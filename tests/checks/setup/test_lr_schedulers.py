@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from tests.fakes import end, judged, place
-from torch_debugger.records import Finding, LoaderFact, Record, SchedulerFact, SchedulerLook
+from tests.fakes import end, findings_of, place
+from torch_debugger.records import LoaderFact, SchedulerFact, SchedulerLook
 
 CALL = place(40, code="scheduler.step()")
 UPDATE = place(38, code="optimizer.step()")
@@ -22,8 +22,7 @@ def loader(length: int) -> LoaderFact:
     return LoaderFact("TensorDataset", length, 32, 0, True, place(30), 1)
 
 
-def never(*records: Record) -> list[Finding]:
-    return judged(records, "scheduler-never-stepped")
+never = findings_of("scheduler-never-stepped")
 
 
 def idle(*updates: int, **others: object) -> list[SchedulerLook]:
@@ -32,7 +31,6 @@ def idle(*updates: int, **others: object) -> list[SchedulerLook]:
 
 def test_a_scheduler_that_nobody_steps() -> None:
     (finding,) = never(made(), *idle(0, 50, 118), end())
-    assert finding.severity == "warning"
     assert finding.message == (
         "`scheduler` (StepLR at train.py:20) was never stepped: the learning rate of `optimizer` was 0.1 in "
         "all 120 steps."
@@ -41,7 +39,7 @@ def test_a_scheduler_that_nobody_steps() -> None:
         "Call `scheduler.step()` once an epoch, below the loop over the batches that has `optimizer.step()` at "
         "train.py:38; right after it if the schedule counts batches."
     )
-    assert finding.where == place(20)
+    assert (finding.severity, finding.where) == ("warning", place(20))
 
 
 def test_a_schedule_of_batches_belongs_beside_the_optimizer() -> None:
@@ -49,22 +47,20 @@ def test_a_schedule_of_batches_belongs_beside_the_optimizer() -> None:
     assert finding.fix == "Call `scheduler.step()` right after `optimizer.step()` at train.py:38."
 
 
-def test_a_scheduler_is_not_called_idle_too_early() -> None:
+def test_a_scheduler_that_may_be_used_is_silent() -> None:
+    # a scheduler is not called idle too early
     assert not never(made(), *idle(0, 5), end(steps=6))
     assert not never(made(), *idle(0, 118), end("crashed"))
     assert not never(made(), *idle(0, 118, calls=(CALL,)), end())
     assert not never(made(), *idle(0, 118, others_called=True), end())
     assert not never(made(), *idle(0, 118, update=place(50, code="trainer.fit(model)")), end())
     assert not never(made(), *idle(0, 50), look(118, 0, rate=0.05, calls=()), end())
-
-
-def test_one_stepped_scheduler_speaks_for_its_optimizer() -> None:
+    # one stepped scheduler speaks for its optimizer
     second = dataclasses.replace(made("CosineAnnealingLR"), number=2)
     assert not never(made(), second, *idle(0, 118), look(118, 3, calls=(), number=2), end())
 
 
-def per_batch(*records: Record) -> list[Finding]:
-    return judged(records, "scheduler-stepped-per-batch")
+per_batch = findings_of("scheduler-stepped-per-batch")
 
 
 def test_a_rate_that_is_used_up() -> None:
@@ -80,16 +76,14 @@ def test_a_rate_that_is_used_up() -> None:
     )
 
 
-def test_a_rate_that_only_ends_at_zero_is_silent() -> None:
+def test_rates_that_end_low_on_purpose_are_silent() -> None:
+    # a rate that only ends at zero
     assert not per_batch(made(), *[look(step, step, 0.1 * (1 - step / 300) ** 4) for step in range(300)])
-
-
-def test_a_schedule_of_epochs_may_end_low() -> None:
+    # a schedule of epochs may end low
     assert not per_batch(made(), *[look(step, step // 10, 0.1 * 0.5 ** (step // 10)) for step in range(500)])
 
 
-def before(*records: Record) -> list[Finding]:
-    return judged(records, "scheduler-before-optimizer")
+before = findings_of("scheduler-before-optimizer")
 
 
 def test_a_scheduler_that_comes_first() -> None:
@@ -113,17 +107,15 @@ def test_the_right_order_and_a_resumed_run_are_silent() -> None:
     assert not before(made(), *[look(updates, updates + 1, calls=(early, CALL)) for updates in range(5)])
 
 
-def total(*records: Record) -> list[Finding]:
-    return judged(records, "scheduler-total-mismatch")
+total = findings_of("scheduler-total-mismatch")
 
 
 def test_a_length_in_batches_stepped_by_accumulated_updates() -> None:
     accumulated = look(118, 118, 0.004, backwards=8 * 118)
     (finding,) = total(made("OneCycleLR", total_steps=960.0), loader(96), accumulated, end())
     assert finding.message == (
-        "`scheduler` (OneCycleLR at train.py:20) is made for 960 steps, the number of batches of this run, but "
-        "is stepped once for 8 of them at train.py:40, with the optimizer: the learning rate got no further "
-        "than 0.004."
+        "`scheduler` (OneCycleLR at train.py:20) is made for 960 steps, the number of batches of this run, but is "
+        "stepped once for 8 of them at train.py:40, with the optimizer: the learning rate got no further than 0.004."
     )
     assert finding.fix == ("Divide the number of steps at train.py:20 by 8, the batches of one update: 120 in all.")
     assert finding.where == place(20)
@@ -134,9 +126,8 @@ def test_a_length_in_batches_stepped_by_accumulated_updates() -> None:
 def test_a_length_in_batches_stepped_by_epochs() -> None:
     (finding,) = total(made("OneCycleLR", total_steps=120.0), loader(12), look(119, 10, 0.004), end())
     assert finding.message == (
-        "`scheduler` (OneCycleLR at train.py:20) is made for 120 steps, the number of updates of this run, "
-        "but was stepped only 10 times at train.py:40, about once an epoch: the learning rate got no further "
-        "than 0.004."
+        "`scheduler` (OneCycleLR at train.py:20) is made for 120 steps, the number of updates of this run, but was "
+        "stepped only 10 times at train.py:40, about once an epoch: the learning rate got no further than 0.004."
     )
     assert finding.fix == (
         "Call `scheduler.step()` at train.py:40 inside the loop over the batches, after `optimizer.step()` at "

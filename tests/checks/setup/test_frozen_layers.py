@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.fakes import end, judged, losses, place
+from tests.fakes import end, judged, losses, only, place
 from torch_debugger.records import Edit, Finding, GradientFlag, Place, UnmatchedSwitch
 
 UNFREEZE = place(36, code="net.upper.requires_grad = True")
@@ -73,12 +73,7 @@ def test_a_part_that_is_frozen_otherwise_or_marked_in_turns_is_silent() -> None:
 
 def switch(step: int = 3, **others: object) -> UnmatchedSwitch:
     line = place(48, code='unfreeze(model, "stage2")')
-    facts: dict[str, object] = {
-        "root": "model",
-        "test": "name.startswith(prefix)",
-        "value": True,
-        "place": line,
-    }
+    facts: dict[str, object] = {"root": "model", "test": "name.startswith(prefix)", "value": True, "place": line}
     facts |= {"names": ("backbone.stage1.0.weight", "fc.bias"), "trainable": 260, "frozen": 1248, "step": step}
     return UnmatchedSwitch(**{**facts, **others})  # type: ignore[arg-type]
 
@@ -99,8 +94,7 @@ def test_a_test_of_names_that_unfreezes_nothing() -> None:
 
 def test_a_test_of_names_that_freezes_nothing() -> None:
     still = [switch(step, value=False, frozen=0) for step in (1, 2, 3)]
-    (finding,) = judged([*still, end()], "freeze-without-effect")
-    assert finding.message == (
+    assert only(judged([*still, end()], "freeze-without-effect")).message == (
         '`unfreeze(model, "stage2")` at train.py:48 freezes nothing of `model`: all 260 values are trained, '
         "until step 3."
     )

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from tests.fakes import end, judged, ledger, ledger_row, losses, place, rows
-from torch_debugger.records import CheckpointLoad, Edit, Finding, Place, Record, UnreachedPart
+from tests.fakes import end, findings_of, ledger, ledger_row, losses, only, place, rows
+from torch_debugger.records import CheckpointLoad, Edit, Place, Record, UnreachedPart
 
 
 def part(reason: str, cut: Place, **others: object) -> UnreachedPart:
@@ -26,8 +26,7 @@ def over(fact: UnreachedPart) -> list[Record]:
     return [fact, *losses([1.0] * 100), dataclasses.replace(fact, step=100, at_end=True), end(steps=100)]
 
 
-def cut(*records: Record) -> list[Finding]:
-    return judged(records, "graph-cut")
+cut = findings_of("graph-cut")
 
 
 def test_a_line_that_cuts_the_graph() -> None:
@@ -43,15 +42,12 @@ def test_a_line_that_cuts_the_graph() -> None:
     assert (finding.severity, finding.where.line, finding.where.module) == ("error", 26, "net.encoder")
 
 
-def test_a_part_that_was_reached_once_is_not_cut_off() -> None:
+def test_a_part_that_was_reached_or_looked_at_once_is_not_cut_off() -> None:
     late = ledger(ledger_row("net.encoder.0.weight"), step=90)
     assert not cut(*looks(), *over(DETACH), late)
     assert not cut(*looks(), *over(DETACH), *looks(1, ("net.encoder.0.weight",)))
     assert not cut(*looks(), DETACH, end())  # its values have changed by the end
-
-
-def test_few_looks_are_not_enough() -> None:
-    assert not cut(*looks(2), *over(DETACH))
+    assert not cut(*looks(2), *over(DETACH)), "few looks are not enough"
 
 
 def test_no_grad_is_a_warning_and_only_in_training_mode() -> None:
@@ -64,12 +60,10 @@ def test_no_grad_is_a_warning_and_only_in_training_mode() -> None:
 
 def test_features_of_a_loaded_model_are_a_note() -> None:
     load = CheckpointLoad("Encoder", place(9), 4, 4, 0, (), (), "fc", "", Place(), 0)
-    (finding,) = cut(load, *looks(), *over(DETACH))
-    assert finding.severity == "note"
+    assert only(cut(load, *looks(), *over(DETACH))).severity == "note"
 
 
-def unused(*records: Record) -> list[Finding]:
-    return judged(records, "unused-parameters")
+unused = findings_of("unused-parameters")
 
 
 def test_a_layer_whose_neighbour_is_called_twice() -> None:

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import math
 
-from tests.fakes import judged, optimizer, place, rows
-from torch_debugger.records import ClipFact, Finding, Record, TensorRows
+from tests.fakes import findings_of, optimizer, place, rows
+from torch_debugger.records import ClipFact, TensorRows
 
 CODE = "clip_grad_norm_(net.parameters(), 0.5)"
 
@@ -12,8 +12,7 @@ def clip(step: int, norm: float = 4.0, limit: float = 0.5, late: bool = False) -
     return ClipFact(step, "optimizer", place(42, code=CODE), limit, norm, late)
 
 
-def after(*records: Record) -> list[Finding]:
-    return judged(records, "clip-after-step")
+after = findings_of("clip-after-step")
 
 
 def test_a_clip_that_comes_too_late() -> None:
@@ -37,8 +36,7 @@ def updates(ratio: float) -> list[TensorRows]:
     return [rows(step, "update", ("ratio", "change"), {"net.fc1.weight": [ratio, 1.0]}) for step in range(1, 6)]
 
 
-def always(*records: Record) -> list[Finding]:
-    return judged(records, "clip-always-active")
+always = findings_of("clip-always-active")
 
 
 def clips(norm: float = 12.0) -> list[ClipFact]:

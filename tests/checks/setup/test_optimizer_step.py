@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fakes import end, judged, optimizer, place, rows
-from torch_debugger.records import Edit, Finding, IdleOptimizer, Place, Record, StepCycle
+from tests.fakes import end, findings_of, only, optimizer, place, rows
+from torch_debugger.records import Edit, IdleOptimizer, Place, Record, StepCycle
 
 STEP = place(42, code="optimizer.step()")
 BACKWARD = place(40, code="loss.backward()")
@@ -19,8 +19,7 @@ def cycles(gradients: str, steps: tuple[int, ...] = (1, 2, 3), **others: object)
     return [cycle(step, gradients, **others) for step in steps]  # type: ignore[arg-type]
 
 
-def zero_grad(*records: Record) -> list[Finding]:
-    return judged(records, "zero-grad-before-step")
+zero_grad = findings_of("zero-grad-before-step")
 
 
 def test_a_zero_grad_between_backward_and_step() -> None:
@@ -37,8 +36,7 @@ def test_a_zero_grad_between_backward_and_step() -> None:
 
 
 def test_zeros_are_as_bad_as_none() -> None:
-    (finding,) = zero_grad(*cycles("zero", cleared=CLEAR))
-    assert finding.message.endswith("the step has found zeros only.")
+    assert only(zero_grad(*cycles("zero", cleared=CLEAR))).message.endswith("the step has found zeros only.")
 
 
 def test_a_zero_grad_that_costs_the_step_nothing_is_silent() -> None:
@@ -49,8 +47,7 @@ def test_a_zero_grad_that_costs_the_step_nothing_is_silent() -> None:
     assert not zero_grad(*skipped)
 
 
-def backward(*records: Record) -> list[Finding]:
-    return judged(records, "backward-missing")
+backward = findings_of("backward-missing")
 
 
 def test_steps_without_a_backward() -> None:
@@ -88,23 +85,18 @@ def test_the_gradients_of_the_step_before() -> None:
     assert "the gradients of the step before since step 2" in finding.message
 
 
-def test_a_script_that_skips_batches_is_silent() -> None:
+def test_a_backward_that_is_not_missing_is_silent() -> None:
+    # a script that skips batches
     fresh = cycles("nonzero", (1, 2), backwards=0)
     assert not backward(*fresh, *cycles("none", tuple(range(3, 12)), backwards=0))
     assert backward(*fresh, *cycles("none", tuple(range(3, 13)), backwards=0))
-
-
-def test_steps_that_only_turn_a_scheduler_are_silent() -> None:
-    assert not backward(*cycles("none", backwards=0, trained=False))
-
-
-def test_gradients_that_backward_made_are_not_missing() -> None:
+    assert not backward(*cycles("none", backwards=0, trained=False)), "steps that only turn a scheduler"
+    # gradients that backward made are not missing
     assert not backward(*cycles("none", backwards=1))
     assert not backward(*cycles("nonzero", backwards=0))
 
 
-def stale(*records: Record) -> list[Finding]:
-    return judged(records, "optimizer-holds-stale-parameters")
+stale = findings_of("optimizer-holds-stale-parameters")
 
 
 def test_a_model_that_was_made_after_its_optimizer() -> None:
@@ -132,8 +124,7 @@ def idle(backwards: int = 64, zero_grads: int = 63, stepped: bool = False, **oth
     return IdleOptimizer(backwards=backwards, zero_grads=zero_grads, stepped=stepped, **facts)  # type: ignore[arg-type]
 
 
-def step_missing(*records: Record) -> list[Finding]:
-    return judged(records, "optimizer-step-missing")
+step_missing = findings_of("optimizer-step-missing")
 
 
 def test_an_optimizer_that_never_steps() -> None:
@@ -173,3 +164,36 @@ def test_a_step_under_a_condition_that_is_never_true() -> None:
         "never reached."
     )
     assert finding.edit is None
+
+
+check = findings_of("momentum-out-of-range")
+
+
+def test_momentum_without_end() -> None:
+    (finding,) = check(optimizer("SGD", lr=0.02, momentum=1.0))
+    assert finding.severity == "error"
+    assert finding.message == "`optimizer` (SGD at train.py:28) has a momentum of 1."
+    assert finding.fix == "Set `momentum=0.9` in `optimizer` at train.py:28."
+    assert finding.edit is None
+
+
+def test_rates_in_the_wrong_place_are_set_right() -> None:
+    # swapped betas
+    call = "torch.optim.Adam(net.parameters(), betas=(0.999, 0.9))"
+    (finding,) = check(optimizer("Adam", source=call, beta1=0.999, beta2=0.9))
+    assert finding.severity == "warning"
+    assert finding.message == "`optimizer` (Adam at train.py:28) has betas of (0.999, 0.9)."
+    assert finding.fix == "Set `betas=(0.9, 0.999)` in `optimizer` at train.py:28."
+    assert finding.edit and finding.edit.after == "optimizer = torch.optim.Adam(net.parameters(), betas=(0.9, 0.999))"
+    # a rate in the place of the momentum
+    (finding,) = check(optimizer("SGD", lr=0.9, momentum=0.01))
+    assert finding.message.endswith("has a learning rate of 0.9 and a momentum of 0.01.")
+    assert finding.fix == "Set `lr=0.01, momentum=0.9` in `optimizer` at train.py:28."
+
+
+def test_settings_that_people_use_are_silent() -> None:
+    for settings in ({"momentum": 0.99}, {"momentum": 0.0}, {"momentum": 0.9}):
+        assert not check(optimizer("SGD", lr=0.1, **settings))
+    assert not check(optimizer("SGD", lr=0.9, momentum=0.9))
+    for first, second in ((0.9, 0.999), (0.0, 0.9), (0.5, 0.999), (0.9, 0.9), (0.95, 0.9), (0.9, 0.95)):
+        assert not check(optimizer("Adam", beta1=first, beta2=second))

@@ -2,8 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 
-from tests.fakes import end, judged, place
-from torch_debugger.records import CopyLook, Finding, Record
+from tests.fakes import end, findings_of, only, place
+from torch_debugger.records import CopyLook
 
 LOAD = place(60, code="target.load_state_dict(q.state_dict())")
 WALK = place(62, code="for a, p in zip(ema.parameters(), net.parameters()):")
@@ -17,13 +17,11 @@ def look(step: int = 118, name: str = "ema", **others: object) -> CopyLook:
     return dataclasses.replace(before, **others)  # type: ignore[arg-type]
 
 
-def never(*records: Record) -> list[Finding]:
-    return judged(records, "ema-never-updated")
+never = findings_of("ema-never-updated")
 
 
 def test_an_average_that_stays_as_it_was_made() -> None:
     (finding,) = never(look(10), look(), end())
-    assert finding.severity == "warning"
     assert finding.message == (
         "`ema` at train.py:20 has not changed since it was made: after 118 updates of `net` it still has the "
         "weights that `net` began with."
@@ -32,7 +30,7 @@ def test_an_average_that_stays_as_it_was_made() -> None:
         "Write `for a, p in zip(ema.parameters(), net.parameters()): a.lerp_(p, 0.01)`, under "
         "`torch.no_grad()`, after `optimizer.step()` at train.py:40."
     )
-    assert finding.where == place(20)
+    assert (finding.severity, finding.where) == ("warning", place(20))
 
 
 def test_a_loop_that_has_no_effect_is_the_line_to_edit() -> None:
@@ -85,8 +83,7 @@ def test_copies_that_follow_or_need_not_are_silent() -> None:
     assert not never(look(updates=20), end())
 
 
-def through(*records: Record) -> list[Finding]:
-    return judged(records, "gradient-through-target-network")
+through = findings_of("gradient-through-target-network")
 
 
 def reached(**others: object) -> list[CopyLook]:
@@ -108,10 +105,8 @@ def test_gradients_in_a_target_network() -> None:
 
 
 def test_the_one_line_that_calls_the_target_network_is_the_one_to_edit() -> None:
-    (finding,) = through(*reached(calls=(CALL,)))
-    assert finding.where == CALL
-    (finding,) = through(*reached(calls=(CALL, LOAD)))
-    assert finding.where == place(20)
+    assert only(through(*reached(calls=(CALL,)))).where == CALL
+    assert only(through(*reached(calls=(CALL, LOAD)))).where == place(20)
 
 
 def test_a_target_network_that_an_optimizer_moves_is_an_error() -> None:

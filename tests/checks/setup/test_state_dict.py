@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from tests.fakes import judged, place
-from torch_debugger.records import CheckpointLoad, Edit, Finding, Place, SavedTensor
+from tests.fakes import findings_of, place
+from torch_debugger.records import CheckpointLoad, Edit, Place, SavedTensor
 
 LOAD = place(41, code="net.load_state_dict(state, strict=False)")
 
@@ -18,8 +18,7 @@ def load(wanted: int = 4, loaded: int = 4, **others: object) -> CheckpointLoad:
     return CheckpointLoad(wanted=wanted, loaded=loaded, **{**facts, **others})  # type: ignore[arg-type]
 
 
-def mismatch(record: CheckpointLoad) -> list[Finding]:
-    return judged([record], "checkpoint-does-not-match")
+mismatch = findings_of("checkpoint-does-not-match")
 
 
 def test_a_prefix_that_a_wrapper_left() -> None:
@@ -36,31 +35,25 @@ def test_a_prefix_that_a_wrapper_left() -> None:
     assert (finding.severity, finding.where) == ("error", LOAD)
 
 
-def test_the_model_inside_the_checkpoint() -> None:
+def test_each_mismatch_has_its_fix() -> None:
+    # the model inside the checkpoint
     given = entries("net", "epoch", shape=())
     (finding,) = mismatch(load(2, 0, missing=entries("body.weight"), unexpected=given, nested="net"))
     assert finding.fix.startswith('Load the inner dictionary at train.py:41: `["net"]`')
-
-
-def test_layers_that_were_renamed() -> None:
+    # layers that were renamed
     missing, given = (
         entries("backbone.0.weight", "backbone.2.weight"),
         entries("encoder.0.weight", "encoder.2.weight"),
     )
     (finding,) = mismatch(load(4, 2, missing=missing, unexpected=given))
     assert finding.fix.startswith("Rename `encoder.` to `backbone.` in the keys before the load at train.py:41")
-
-
-def test_a_filter_by_names_that_let_nothing_through() -> None:
+    # a filter by names that let nothing through
     missing, given = entries("backbone.0.weight", "fc.weight"), entries("encoder.0.weight")
     (finding,) = mismatch(load(2, 0, missing=missing, unexpected=given, filtered=True))
     assert finding.why.startswith("Only entries whose names the model has are taken over")
     assert finding.fix == "Rename `encoder.` to `backbone.` in the keys before the load at train.py:41."
-
-
-def test_nothing_given_is_a_warning() -> None:
     (finding,) = mismatch(load(2, 0, missing=entries("body.weight", "fc.weight")))
-    assert (finding.severity, finding.confidence) == ("warning", 0.7)
+    assert (finding.severity, finding.confidence) == ("warning", 0.7), "nothing given is a warning"
 
 
 def test_what_is_loaded_in_part_on_purpose_is_silent() -> None:
@@ -72,10 +65,7 @@ def test_what_is_loaded_in_part_on_purpose_is_silent() -> None:
 
 
 KEPT = place(28, code="best = model.state_dict()")
-
-
-def alias(record: CheckpointLoad) -> list[Finding]:
-    return judged([record], "best-weights-not-copied")
+alias = findings_of("best-weights-not-copied")
 
 
 def test_weights_that_were_kept_without_a_copy() -> None:
