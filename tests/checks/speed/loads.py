@@ -32,20 +32,10 @@ def split(wait_s: float = 0.03, rest_s: float = 0.02, steps: int = 100) -> list[
 def times(wait_s: float = 0.03, batch_s: float = 0.05, batches: int = 100, **others: object) -> LoadingTime:
     """A wait that the training process computes through, on a machine with nothing else to do."""
     facts: dict[str, object] = {
-        "loader": 1,
-        "step": 100,
-        "wait_cpu_s": wait_s,
-        "cpu_s": batch_s * batches,
-        "stretch": 1.0,
-        "workers_cpu_s": None,
-        "workers_queued_s": 0.0,
-        "worker_threads": 0,
-        "passes": 0,
-        "passes_s": 0.0,
-        "opening_s": 0.0,
-        "closing_s": 0.0,
-        "on_device": False,
-    }
+        "loader": 1, "step": 100, "wait_cpu_s": wait_s, "cpu_s": batch_s * batches, "stretch": 1.0,
+        "workers_cpu_s": None, "workers_queued_s": 0.0, "worker_threads": 0, "passes": 0, "passes_s": 0.0,
+        "opening_s": 0.0, "closing_s": 0.0, "on_device": False,
+    }  # fmt: skip
     told = {"wait_s": wait_s, "batches": batches, "elapsed_s": batch_s * batches, **facts, **others}
     return LoadingTime(**told)  # type: ignore[arg-type]
 

@@ -30,19 +30,10 @@ def profile(**others: object) -> ProfileFact:
 
 def settings(**others: object) -> SpeedSettings:
     facts: dict[str, object] = {
-        "device": "cuda",
-        "device_name": "NVIDIA H200",
-        "capability": (9, 0),
-        "cores": 16,
-        "threads": 16,
-        "tf32_matmul": True,
-        "tf32_cudnn": True,
-        "cudnn_benchmark": False,
-        "deterministic": False,
-        "anomaly_mode": False,
-        "step": 4,
-        "device_bytes": 150 * 10**9,
-    }
+        "device": "cuda", "device_name": "NVIDIA H200", "capability": (9, 0), "cores": 16, "threads": 16,
+        "tf32_matmul": True, "tf32_cudnn": True, "cudnn_benchmark": False, "deterministic": False,
+        "anomaly_mode": False, "step": 4, "device_bytes": 150 * 10**9,
+    }  # fmt: skip
     return SpeedSettings(**{**facts, **others})  # type: ignore[arg-type]
 
 

@@ -65,16 +65,7 @@ def training(paths: dict[Path, int], count: int = 200, **parts_s: float) -> list
 
 def speed_settings(device: str = "cpu", anomaly_mode: bool = False, anomaly_at: Place | None = None) -> SpeedSettings:
     return SpeedSettings(
-        device=device,
-        device_name="",
-        capability=(0, 0),
-        cores=2,
-        threads=2,
-        tf32_matmul=False,
-        tf32_cudnn=True,
-        cudnn_benchmark=False,
-        deterministic=False,
-        anomaly_mode=anomaly_mode,
-        step=4,
+        device=device, device_name="", capability=(0, 0), cores=2, threads=2, tf32_matmul=False,
+        tf32_cudnn=True, cudnn_benchmark=False, deterministic=False, anomaly_mode=anomaly_mode, step=4,
         anomaly_at=anomaly_at or Place(),
-    )
+    )  # fmt: skip

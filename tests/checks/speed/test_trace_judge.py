@@ -37,8 +37,9 @@ def test_a_training_that_waits_for_its_data_is_told_of_workers() -> None:
     assert finding.evidence["expected_gain"] == pytest.approx(1 - 39.7 / 79.7, abs=0.01)
 
 
-def test_one_with_workers_is_told_of_more() -> None:
-    assert names(CPU, training(workers=True, data_wait=0.12)) == ["too-few-workers"]
+def test_workers_are_told_of_more_and_one_step_is_not_enough() -> None:
+    assert names(CPU, training(workers=True, data_wait=0.12)) == ["too-few-workers"], "one with workers is told of more"
+    assert names(GPU, optimizer("in lists"), training("cuda", steps=1, optimizer=0.06)) == [], "one step is not enough"
 
 
 @pytest.mark.parametrize(
@@ -61,7 +62,3 @@ def test_an_update_in_many_kernels_on_a_gpu_and_one_by_one_on_a_cpu() -> None:
     assert names(CPU, optimizer("one by one", 4), training(**slow)) == []
     assert names(GPU, optimizer("fused"), training("cuda", **slow)) == []
     assert names(CPU, optimizer("in lists"), training(**slow)) == [], "advice for a GPU"
-
-
-def test_one_step_is_not_enough() -> None:
-    assert names(GPU, optimizer("in lists"), training("cuda", steps=1, optimizer=0.06)) == []
