@@ -1,7 +1,7 @@
 from __future__ import annotations
 
-from tests.fakes import judged, place
-from torch_debugger.records import Finding, KeptGraphs
+from tests.fakes import findings_of, only, place
+from torch_debugger.records import KeptGraphs
 
 APPEND = place(19, code="losses.append(loss)")
 
@@ -11,20 +11,18 @@ def kept(step: int, count: int, since: int = 2, form: str = "container", **other
     return KeptGraphs(form=form, count=count, since=since, step=step, **facts)  # type: ignore[arg-type]
 
 
-def check(*records: KeptGraphs) -> list[Finding]:
-    return judged(records, "memory-grows")
+check = findings_of("memory-grows")
 
 
 def test_a_list_of_losses_is_named_with_its_line_and_its_edit() -> None:
     (finding,) = check(*[kept(step, step - 1) for step in (3, 8, 13, 20)])
-    assert finding.severity == "warning"
     assert finding.message == (
         "`losses` keeps the autograd graphs of past steps: 2 tensors with a graph at step 3, 19 at step 20, "
         "so memory grows with every step."
     )
     assert finding.fix == "Write `losses.append(loss.item())`: it adds the number without the graph."
     assert finding.edit is not None and finding.edit.after == "losses.append(loss.item())"
-    assert (finding.where.line, finding.first_step, finding.last_step) == (19, 2, 20)
+    assert (finding.severity, finding.where.line, finding.first_step, finding.last_step) == ("warning", 19, 2, 20)
 
 
 def test_a_tensor_that_is_no_scalar_is_detached() -> None:
@@ -37,8 +35,7 @@ def test_a_tensor_that_is_no_scalar_is_detached() -> None:
 def test_a_sum_grows_by_the_same_number_every_step() -> None:
     line = place(20, code="total = total + loss")
     grows = [kept(step, step - 1, form="sum", name="total", place=line) for step in (3, 8, 14)]
-    (finding,) = check(*grows)
-    assert finding.fix.startswith("Write `total = total + loss.item()`")
+    assert only(check(*grows)).fix.startswith("Write `total = total + loss.item()`")
     episodes = [kept(step, count, form="sum") for step, count in ((3, 9), (8, 14), (14, 27), (20, 30))]
     assert not check(*episodes), "an episode that gets longer is added up anew in every step"
 

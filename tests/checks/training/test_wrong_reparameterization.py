@@ -3,7 +3,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from tests.fakes import judged, place
+from tests.fakes import judged, only, place
 from torch_debugger.records import (
     DEVIATION_FORMS,
     SAMPLING_ORDERS,
@@ -52,9 +52,8 @@ def check(**changed: Any) -> list[Finding]:
 def test_the_log_variance_as_deviation() -> None:
     (finding,) = check(readings=(reading("as it is"),))
     assert finding.message == (
-        "The noise that is added to the mean, which `vae.mean` makes, is multiplied with the log-variance "
-        "itself at train.py:21, where the KL term assumes exp(0.5 * log-variance): 0.15 in place of 1.02 on "
-        "average."
+        "The noise that is added to the mean, which `vae.mean` makes, is multiplied with the log-variance itself at "
+        "train.py:21, where the KL term assumes exp(0.5 * log-variance): 0.15 in place of 1.02 on average."
     )
     assert finding.edit is not None and finding.edit.line == 21
     assert finding.edit.after == "z = self.sample(mean, torch.exp(0.5 * log_var))"
@@ -62,18 +61,13 @@ def test_the_log_variance_as_deviation() -> None:
 
 
 def test_one_look_is_enough_at_the_end() -> None:
-    (finding,) = judged([look(readings=(reading("as it is"),))], "wrong-reparameterization")
-    assert finding.confidence == 0.95
+    assert only(judged([look(readings=(reading("as it is"),))], "wrong-reparameterization")).confidence == 0.95
 
 
 def test_edits_by_what_stands_there() -> None:
     def edited(deviation: str, use: str, form: str = "log-variance") -> str:
         written = WrittenSampling(
-            place(16),
-            deviation,
-            place(16, code=f"z = m + {deviation} * e"),
-            ("z = m + ", " * e"),
-            "torch.randn",
+            place(16), deviation, place(16, code=f"z = m + {deviation} * e"), ("z = m + ", " * e"), "torch.randn"
         )
         (finding,) = check(readings=(reading(use, form),), written=written)
         return finding.edit.after if finding.edit else finding.fix

@@ -30,7 +30,7 @@ def graph(loss: Tensor, step: int = 2) -> LossGraph:
     return dataclasses.replace(loss_graph(*nodes), step=step, truncated=truncated)
 
 
-def check(loss: Tensor, *others: Record) -> list[Finding]:
+def of_sign(loss: Tensor, *others: Record) -> list[Finding]:
     return judged([loss_site(), *others, graph(loss)], "loss-sign")
 
 
@@ -43,7 +43,7 @@ def normal() -> Tensor:
 
 
 def test_an_error_with_a_minus_is_an_error() -> None:
-    (finding,) = check(-F.cross_entropy(scores(), LABELS), targets(surprise=math.log(4)))
+    (finding,) = of_sign(-F.cross_entropy(scores(), LABELS), targets(surprise=math.log(4)))
     assert finding.severity == "error"
     assert finding.message == (
         "The cross-entropy enters the loss at train.py:40 with a minus, so training makes it as large as it "
@@ -63,7 +63,7 @@ def test_an_error_with_a_minus_is_an_error() -> None:
     ],
 )
 def test_a_wrong_sign_is_seen_in_every_form(loss: Callable[[], Tensor]) -> None:
-    assert check(loss())
+    assert of_sign(loss())
 
 
 @pytest.mark.parametrize(
@@ -82,30 +82,28 @@ def test_a_wrong_sign_is_seen_in_every_form(loss: Callable[[], Tensor]) -> None:
     ],
 )
 def test_healthy_losses_are_silent(loss: Callable[[], Tensor]) -> None:
-    assert not check(loss())
+    assert not of_sign(loss())
 
 
-def test_a_trained_model_may_be_made_to_forget() -> None:
-    assert not check(-F.cross_entropy(scores(), LABELS), targets(surprise=0.1))
-
-
-def test_two_losses_or_optimizers_may_play_against_each_other() -> None:
+def test_losses_that_are_raised_on_purpose_are_silent() -> None:
+    # a trained model may be made to forget
+    assert not of_sign(-F.cross_entropy(scores(), LABELS), targets(surprise=0.1))
+    # two losses or optimizers may play against each other
     wrong = -F.mse_loss(scores(), torch.randn(8, 5))
-    assert not check(wrong, loss_site(50, "loss_g"))
-    assert not check(wrong, optimizer(), optimizer(name="opt_g"))
+    assert not of_sign(wrong, loss_site(50, "loss_g"))
+    assert not of_sign(wrong, optimizer(), optimizer(name="opt_g"))
+    # an optimizer that maximises turns every sign
+    ascent = optimizer("Adam", maximize=1.0)
+    assert not of_sign(-F.mse_loss(scores(), torch.randn(8, 5)), ascent)
+    told = dataclasses.replace(graph(scores().mean()), lowered="likelihood", lowered_at=place(12))
+    assert not judged([loss_site(), ascent, told], "loss-sign")
 
 
 @pytest.mark.parametrize(
     ("kind", "message"),
     [
-        (
-            "likelihood",
-            "The loss at train.py:12 is the log-likelihood with a plus, so training makes the data as",
-        ),
-        (
-            "reward",
-            "The loss at train.py:12 is log-probability times reward with a plus, so training makes rew",
-        ),
+        ("likelihood", "The loss at train.py:12 is the log-likelihood with a plus, so training makes the data as"),
+        ("reward", "The loss at train.py:12 is log-probability times reward with a plus, so training makes rew"),
     ],
 )
 def test_what_should_be_raised_needs_a_minus(kind: str, message: str) -> None:
@@ -116,8 +114,48 @@ def test_what_should_be_raised_needs_a_minus(kind: str, message: str) -> None:
     assert not judged([loss_site(), loss_site(50, "other"), told], "loss-sign"), "another loss may use it"
 
 
-def test_an_optimizer_that_maximises_turns_every_sign() -> None:
-    ascent = optimizer("Adam", maximize=1.0)
-    assert not check(-F.mse_loss(scores(), torch.randn(8, 5)), ascent)
-    told = dataclasses.replace(graph(scores().mean()), lowered="likelihood", lowered_at=place(12))
-    assert not judged([loss_site(), ascent, told], "loss-sign")
+LAYER = torch.nn.Linear(3, 1)
+NAMES = {id(parameter): f"net.{name}" for name, parameter in LAYER.named_parameters()}
+
+
+def output() -> Tensor:
+    result: Tensor = LAYER(torch.randn(8, 3))
+    return result
+
+
+def of_rounding(loss: Tensor, limit: int = 64) -> list[Finding]:
+    nodes, _ = read_nodes(loss.grad_fn, NAMES, limit)
+    return judged([loss_graph(*nodes, code="loss = criterion(answer, y)")], "rounding-before-loss")
+
+
+def test_a_rounded_output_is_an_error() -> None:
+    (finding,) = of_rounding(F.mse_loss(output().round(), torch.ones(8, 1)))
+    assert finding.severity == "error"
+    assert finding.message == (
+        "Everything that the loss at train.py:39 sees of the model goes through round(), whose gradient is "
+        "zero everywhere: no weight can learn."
+    )
+
+
+@pytest.mark.parametrize("flat", [torch.sign, torch.floor, torch.ceil, torch.trunc])
+def test_other_flat_functions_are_seen_too(flat: Callable[[Tensor], Tensor]) -> None:
+    assert of_rounding((flat(output()) - 1).abs().sum())
+
+
+@pytest.mark.parametrize(
+    "loss",
+    [
+        lambda: F.mse_loss(output(), torch.ones(8, 1)),
+        lambda: ((soft := output()) + (soft.round() - soft).detach()).pow(2).mean(),
+        lambda: ((x := output()) * x.sign()).mean(),
+        lambda: output().round().mean() + 0.1 * output().pow(2).mean(),
+    ],
+    ids=["plain", "straight through", "a factor", "one of two terms"],
+)
+def test_other_ways_for_the_gradient_are_silent(loss: Callable[[], Tensor]) -> None:
+    assert not of_rounding(loss())
+
+
+def test_a_graph_that_was_not_read_to_its_end_is_silent() -> None:
+    both = output().round().mean() + output().tanh().exp().sin().mean()
+    assert not of_rounding(both, limit=4)
