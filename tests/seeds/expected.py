@@ -10,9 +10,9 @@ HERE = Path(__file__).parent
 # How many snippets each document has, in its order: fenced blocks of code or of a command.
 DOCUMENTS = {"first_look": 2, "tools": 34, "errors": 19, "exercises": 12, "visuals": 4}
 _HEAD = re.compile(r"\[(.+)\]")
-_REPEATED = ("stdout", "report", "raises", "makes", "snippet")
+_REPEATED = ("stdout", "report", "raises", "makes", "snippet", "change")
 _STEPS = ("then", "code", "says", "page", "view", "calls", "has")
-_ONCE = ("exit", "verdict", "line", "fix", "options", "output", "nothing")
+_ONCE = ("exit", "verdict", "line", "fix", "options", "output", "nothing", "of")
 
 
 @dataclass
@@ -28,6 +28,19 @@ class Block:
     @property
     def path(self) -> Path:
         return HERE / self.document / self.name
+
+    def script(self, folder: Path) -> Path:
+        """The file to run: with `of` it is written into the folder, as that program with its changes."""
+        if "of" not in self.once:
+            return self.path
+        lines = (HERE / self.document / self.once["of"]).read_text(encoding="utf-8").splitlines(keepends=True)
+        for change in self.repeated["change"]:
+            before, after = (part.strip().replace("\\n", "\n") for part in change.split("=>"))
+            (number,) = [number for number, line in enumerate(lines) if before in line]
+            lines[number] = lines[number].replace(before, after) if after else ""
+        script = folder / self.name
+        script.write_text("".join(lines), encoding="utf-8")
+        return script
 
     @property
     def is_runnable(self) -> bool:

@@ -37,19 +37,20 @@ def problems(block: Block, folder: Path) -> list[str]:
     plain_folder, watched_folder = folder / "plain", folder / "watched"
     plain_folder.mkdir(parents=True)
     watched_folder.mkdir()
+    script = block.script(folder)
     if not block.is_program:
-        return [*_of_the_steps(block, plain_folder)]
-    plain = running.run([sys.executable, str(block.path)], plain_folder)
+        return [*_of_the_steps(block, script, plain_folder)]
+    plain = running.run([sys.executable, str(script)], plain_folder)
     result = folder / "result.json"
     options = shlex.split(block.once.get("options", ""))
-    how = ["run", "--no-log", "--json", str(result), *options, str(block.path)]
+    how = ["run", "--no-log", "--json", str(result), *options, str(script)]
     watched = running.run([*COMMAND, *how], watched_folder)
     found = json.loads(result.read_text(encoding="utf-8")) if result.exists() else None
     return [
         *_differences(block, plain, watched),
         *_of_the_program(block, plain, plain_folder),
         *of_the_findings(block, found, watched),
-        *_of_the_steps(block, plain_folder),
+        *_of_the_steps(block, script, plain_folder),
     ]
 
 
@@ -99,12 +100,12 @@ def _listed(text: str) -> list[str]:
     return [text] if text else []
 
 
-def _of_the_steps(block: Block, folder: Path) -> Iterator[str]:
+def _of_the_steps(block: Block, script: Path, folder: Path) -> Iterator[str]:
     """`then`, `page`, `view` and `calls` begin something; `code`, `says` and `has` are about what began last"""
     code, text, last = 0, "", ""
     for key, value in block.steps:
         if key == "then":
-            words = [word.format(script=block.path) for word in shlex.split(value)]
+            words = [word.format(script=script) for word in shlex.split(value)]
             assert words[0] == "torch-debugger", value
             done = running.run([*COMMAND, *words[1:]], folder)
             code, text, last = done.code, done.stdout.decode() + done.stderr, value
