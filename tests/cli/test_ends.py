@@ -13,6 +13,7 @@ import pytest
 
 from tests import preloaded
 from tests.cli.conftest import LIMIT_S, QUICK, Write, run_forked, run_quick, run_really, run_watched
+from torch_debugger.runner.watched_script import undisturbed
 
 TRAINS = "import training, os, signal, sys\nfor n in range(5):\n    training.step(0.5)\n"
 FLUSHED = TRAINS + "training.flush()\n"
@@ -141,10 +142,7 @@ def test_no_log_leaves_nothing(write: Write, tmp_path: Path, monkeypatch: pytest
     monkeypatch.setenv("TMPDIR", str(tmp_path / "temporary"))
     write("import os, training\ntraining.step(0.5)\nprint(len(os.listdir('temporary')))")
     assert run_quick("--no-log", "train.py").stdout == "1\n"  # while it runs, it is there
-    assert sorted(path.name for path in tmp_path.rglob("*") if path.name != "__pycache__") == [
-        "temporary",
-        "train.py",
-    ]
+    assert sorted(path.name for path in tmp_path.rglob("*") if path.name != "__pycache__") == ["temporary", "train.py"]
 
 
 def test_a_script_without_torch_is_told_so_in_one_line(write: Write) -> None:
@@ -274,3 +272,24 @@ def test_a_fault_in_the_session_costs_one_sentence_and_not_the_training(
 
 def _start(*words: str) -> subprocess.Popen[str]:
     return preloaded.Popen([*QUICK, "run", *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+
+
+def test_a_request_to_end_is_passed_on_when_all_is_written() -> None:
+    told: list[str] = []
+    before = signal.signal(signal.SIGTERM, lambda *_: told.append("asked to end"))
+    try:
+        with undisturbed():
+            signal.raise_signal(signal.SIGTERM)
+            told.append("written")
+        assert told == ["written", "asked to end"]
+        signal.raise_signal(signal.SIGTERM)
+        assert told[2:] == ["asked to end"], "the script's own handler is back"
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def test_a_second_ctrl_c_is_too_late() -> None:
+    with undisturbed():
+        signal.raise_signal(signal.SIGINT)
+    with pytest.raises(KeyboardInterrupt):
+        signal.raise_signal(signal.SIGINT)

@@ -59,15 +59,14 @@ def test_a_parent_that_does_not_answer_is_not_waited_for(write: Write, monkeypat
     assert done.returncode == 1
 
 
-def test_a_stderr_of_the_scripts_own_gets_the_traceback(write: Write, tmp_path: Path) -> None:
-    write(f"import sys\nsys.stderr = open('errors.txt', 'w')\n{CRASH}")
-    done = run_watched("--no-log", "train.py")
-    assert "Traceback" not in done.stderr
-    assert "ZeroDivisionError: division by zero\n" in (tmp_path / "errors.txt").read_text()
-
-
-def test_a_redirected_stderr_gets_the_traceback(write: Write, tmp_path: Path) -> None:
-    write(f"import os\nos.dup2(os.open('errors.txt', os.O_WRONLY | os.O_CREAT), 2)\n{CRASH}")
+@pytest.mark.parametrize(
+    "taken",
+    ["import sys\nsys.stderr = open('errors.txt', 'w')\n",
+     "import os\nos.dup2(os.open('errors.txt', os.O_WRONLY | os.O_CREAT), 2)\n"],
+    ids=["the script's own", "redirected"],
+)  # fmt: skip
+def test_a_stderr_that_leads_elsewhere_gets_the_traceback(taken: str, write: Write, tmp_path: Path) -> None:
+    write(taken + CRASH)
     done = run_watched("--no-log", "train.py")
     assert "Traceback" not in done.stderr
     assert "ZeroDivisionError: division by zero\n" in (tmp_path / "errors.txt").read_text()
@@ -103,9 +102,7 @@ def test_in_process_says_the_same(write: Write) -> None:
     assert run_watched("--no-log", "--in-process", "train.py").stderr == apart.stderr
 
 
-def test_ctrl_c_while_the_last_one_is_shown_is_not_met_by_a_line_of_ours(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
+def test_ctrl_c_while_the_last_one_is_shown_is_not_met_by_a_line_of_ours(monkeypatch: pytest.MonkeyPatch) -> None:
     shown = []
 
     def python_s_own(kind: Any, error: BaseException, traceback: Any) -> None:

@@ -99,19 +99,9 @@ def test_options_are_read(script: str) -> None:
     parser = argparse.ArgumentParser()
     add_script_options(parser, "run")
     words = [
-        "--only",
-        "a, b",
-        "--only",
-        "TD1",
-        "--budget=5%",
-        "--max-steps",
-        "7",
-        "--deep-steps",
-        "40",
-        "--log-limit",
-        "1KiB",
-        "--no-log",
-    ]
+        "--only", "a, b", "--only", "TD1", "--budget=5%", "--max-steps", "7", "--deep-steps", "40",
+        "--log-limit", "1KiB", "--no-log",
+    ]  # fmt: skip
     program, settings = read_run(parser.parse_args([*words, "-m", "package.module", "--max-steps", "9"]))
     assert settings.only == ("a", "b", "TD1")
     assert program == Program("package.module", ("--max-steps", "9"), module=True)

@@ -47,9 +47,7 @@ def _columns(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_table_of_eighty_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_runs(tmp_path)
-
     lines = listed(capsys, str(tmp_path))
-
     assert lines == [
         "run     status    verdict        steps  loss  when        lr   batch",
         "theirs  unknown   not watched        7   2.5  2001-09-10  -    -",
@@ -61,7 +59,6 @@ def test_a_table_of_eighty_columns(tmp_path: Path, capsys: pytest.CaptureFixture
 def test_settings_without_room_are_named_below_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_runs(tmp_path)
     write(tmp_path / "more", [RUN, HparamsFact({"a_long_name_of_a_setting": 0.5}, "args", 0), END])
-
     lines = listed(capsys, str(tmp_path))
     assert lines[0].endswith("when        lr   batch")
     assert " ".join(lines[-2:]) == (
@@ -82,7 +79,6 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(
         return good(run)
 
     monkeypatch.setattr(Run, "facts", property(facts))
-
     for sort in ("when", "name", "loss", "verdict"):
         lines = listed(capsys, str(tmp_path), "--sort", sort, columns=150)
         assert sorted(line.split()[0] for line in lines[1:4]) == ["ours0", "ours1", "theirs"]
@@ -93,21 +89,8 @@ def test_a_run_that_cannot_be_read_does_not_hide_the_others(
 
 def test_a_wide_terminal_shows_more(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_runs(tmp_path)
-
     lines = listed(capsys, str(tmp_path), "--sort", "name", columns=200)
-
-    assert lines[0].split() == [
-        "run",
-        "status",
-        "verdict",
-        "steps",
-        "loss",
-        "curve",
-        "took",
-        "when",
-        "lr",
-        "batch",
-    ]
+    assert lines[0].split() == ["run", "status", "verdict", "steps", "loss", "curve", "took", "when", "lr", "batch"]
     assert lines[1].endswith("2001-09-09  0.1  32")
     assert "⢀" in lines[1] or "⣀" in lines[1]
     assert lines[3].startswith("theirs")
@@ -125,17 +108,13 @@ def test_a_wide_terminal_shows_more(tmp_path: Path, capsys: pytest.CaptureFixtur
 )
 def test_sorted_as_asked(tmp_path: Path, capsys: pytest.CaptureFixture[str], sort: str, order: list[str]) -> None:
     make_runs(tmp_path)
-
     lines = listed(capsys, str(tmp_path), "--sort", sort)
-
     assert [line.split()[0] for line in lines[1:]] == order
 
 
 def test_the_rest_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_runs(tmp_path)
-
     lines = listed(capsys, str(tmp_path), "--limit", "1")
-
     assert len(lines) == 3
     assert lines[2] == "2 more of 3 runs are not shown; --limit 3 shows them all."
 
@@ -143,9 +122,7 @@ def test_the_rest_is_counted(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 def test_the_same_for_programs(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_runs(tmp_path)
     write(tmp_path / "bad", [RUN, scalars(1, "x"), *[]])
-
     plain = {each["name"]: each for each in json.loads("".join(listed(capsys, str(tmp_path), "--json")))}
-
     assert list(plain) != [] and set(plain) == {"ours0", "ours1", "theirs", "bad"}
     assert plain["ours1"]["hparams"] == {"lr": 0.2, "batch": 32}
     assert plain["ours1"]["loss"] == 9.0 and plain["ours1"]["verdict"] is None
@@ -157,11 +134,9 @@ def test_a_reader_that_has_read_enough_is_no_fault(tmp_path: Path, words: list[s
     make_runs(tmp_path)
     reading, writing = os.pipe()
     os.close(reading)
-
     command = [sys.executable, "-m", "torch_debugger", "runs", str(tmp_path), *words]
     done = preloaded.run(command, stdout=writing, stderr=subprocess.PIPE, text=True, check=False)
     os.close(writing)
-
     assert done.stderr == ""
 
 
@@ -169,15 +144,12 @@ def test_a_point_without_a_date_does_not_make_a_run_long(tmp_path: Path) -> None
     with SummaryWriter(str(tmp_path)) as writer:
         writer.add_scalar("loss", 2.5, 7)
         writer.add_scalar("odd", 2.5, 7, walltime=1.0)
-
     duration_s = Run(tmp_path).duration_s
-
     assert duration_s is not None and duration_s < 60
 
 
 def test_an_empty_folder_gets_helpful_words(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     lines = listed(capsys, str(tmp_path))
-
     assert lines[0] == f"No runs in {tmp_path}: there is no event file in it or below it."
     assert lines[1].startswith("`torch-debugger run train.py` keeps its log in runs;")
 
@@ -189,18 +161,14 @@ def test_a_folder_that_is_not_there(tmp_path: Path, capsys: pytest.CaptureFixtur
 
 def test_names_cannot_steer_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     write(tmp_path / "a\x1b[31m[bold]b\nc", [scalars(1, "loss")])
-
     lines = listed(capsys, str(tmp_path))
-
     assert lines[1].startswith("a\\x1b[31m[bold]b c ")
 
 
 def test_damage_is_told_below_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "torn").mkdir()
     (tmp_path / "torn" / "events.out.tfevents.1").write_bytes(b"garbage of some length")
-
     lines = listed(capsys, str(tmp_path), columns=200)
-
     assert lines[2] == "torn: events.out.tfevents.1 is no event file in spite of its name; nothing was read from it."
 
 
@@ -211,9 +179,7 @@ def test_the_metrics_of_add_hparams_are_columns_beside_the_settings(
         with SummaryWriter(str(tmp_path / f"run{number}")) as writer:
             writer.add_scalar("loss", 1.0, 1)
             writer.add_hparams({"lr": 0.1 * (number + 1)}, {"hparam/accuracy": accuracy})
-
     table = listed(capsys, "--sort", "name", str(tmp_path))
-
     assert table[0].split()[-2:] == ["lr", "accuracy"]
     assert [line.split()[-2:] for line in table[1:]] == [["0.1", "0.5"], ["0.2", "0.75"]]
     plain = json.loads("\n".join(listed(capsys, "--json", "--sort", "name", str(tmp_path))))
@@ -223,7 +189,5 @@ def test_the_metrics_of_add_hparams_are_columns_beside_the_settings(
 def test_folders_by_names(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     make_runs(tmp_path / "a")
     make_runs(tmp_path / "b")
-
     table = listed(capsys, "--sort", "name", f"old:{tmp_path}/a", f"new:{tmp_path}/b/ours1")
-
     assert [line.split()[0] for line in table[1:]] == ["old/ours0", "old/ours1", "old/theirs", "new"]

@@ -11,17 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.cli.conftest import (
-    DEBUGGER,
-    FRESH,
-    Done,
-    Write,
-    debugger,
-    run_forked,
-    run_plain,
-    run_really,
-    run_watched,
-)
+from tests.cli.conftest import DEBUGGER, FRESH, Done, Write, debugger, run_forked, run_plain, run_really, run_watched
 
 KNOWS_ITSELF = """
     '''A docstring.'''
@@ -249,12 +239,7 @@ def test_whatever_python_runs_is_run(form: str, write: Write, tmp_path: Path) ->
         py_compile.compile(str(source), str(tmp_path / "app" / "train.pyc"), doraise=True)
     elif form == "compiled, named otherwise":
         py_compile.compile(str(source), str(tmp_path / "app" / "train"), doraise=True)
-    target = {
-        "zipapp": "app.pyz",
-        "zip without a header": "app.zip",
-        "folder": "app",
-        "compiled": "app/train.pyc",
-    }
+    target = {"zipapp": "app.pyz", "zip without a header": "app.zip", "folder": "app", "compiled": "app/train.pyc"}
     _assert_same(target.get(form, "app/train"), "--lr", "0.1")
 
 

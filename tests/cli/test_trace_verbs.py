@@ -6,7 +6,7 @@ import json
 import os
 from pathlib import Path
 
-from tests.cli.test_view import debugger
+from tests.cli.conftest import debugger
 from tests.profiling.nccl_traces import write_rank
 from tests.profiling.test_traces import STEP
 from tests.profiling.test_traces import write as write_trace
@@ -64,10 +64,7 @@ def test_what_cannot_be_compared_is_said(tmp_path: Path) -> None:
     (tmp_path / "torn.pt.trace.json").write_text("epoch,loss")
     for words, sentence in (
         (["--compare", file], "name the first one with --read"),
-        (
-            ["--read", file, "--compare", str(tmp_path / "torn.pt.trace.json")],
-            "is no JSON. Expected is a trace of",
-        ),
+        (["--read", file, "--compare", str(tmp_path / "torn.pt.trace.json")], "is no JSON. Expected is a trace of"),
         (["--read", file, file, file], "Of 3 traces no difference can be shown: name two."),
     ):
         done = debugger("profile", *words)

@@ -87,12 +87,7 @@ def trackio(write: Write, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> No
 def run_tracked(mode: str, *words: str) -> Done:
     command = [*(IMPATIENT if mode in ENDLESS else QUICK), "run", "--to", "trackio", *words]
     return preloaded.run(
-        command,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        env=os.environ | {"TRACKER": mode},
-        check=False,
+        command, capture_output=True, text=True, timeout=LIMIT_S, env=os.environ | {"TRACKER": mode}, check=False
     )
 
 
@@ -131,8 +126,7 @@ def test_a_run_goes_to_the_tracker_as_well(how: tuple[str, ...], write: Write) -
 
 
 @pytest.mark.parametrize(
-    ("mode", "sentence"),
-    [("raising", FAILED), ("dying", DIED), *((mode, TOO_SLOW) for mode in ENDLESS)],
+    ("mode", "sentence"), [("raising", FAILED), ("dying", DIED), *((mode, TOO_SLOW) for mode in ENDLESS)]
 )
 def test_a_bad_tracker_costs_some_sentences_and_nothing_else(mode: str, sentence: str, write: Write) -> None:
     write(SCRIPT)
