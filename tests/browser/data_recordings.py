@@ -31,8 +31,4 @@ def _make(folder: Path) -> None:
     (folder / "notes.md").write_text(data_scripts.NOTES)
     for name, script in SCRIPTS.items():
         record(folder, name, script, LOGGED_TO=f"runs/{name}", NOTES="notes.md")
-    write(
-        folder / "runs" / "hostile",
-        raw_event(b"svg", 4, b"<svg onload='alert(1)'/>"),
-        raw_event(b"noise", 6, b"?"),
-    )
+    write(folder / "runs" / "hostile", raw_event(b"svg", 4, b"<svg onload='alert(1)'/>"), raw_event(b"noise", 6, b"?"))

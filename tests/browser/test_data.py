@@ -31,7 +31,6 @@ def test_pictures_are_drawn_with_their_labels(page: Any, data_served: str) -> No
     open_data(page, data_served, "images")
     page.get_by_role("region", name="input input").wait_for()
     pictures = page.locator(".data-picture")
-
     assert pictures.count() == 8
     assert re.search(r"40 by 40 pixels, class [0-3]$", pictures.first.get_attribute("aria-label"))
     low, high = pictures.first.evaluate(_BRIGHTNESS)
@@ -48,7 +47,6 @@ def test_the_step_is_chosen_and_kept_in_the_address(page: Any, data_served: str)
     page.keyboard.press("ArrowRight")
     wait_until(page, "location.hash.includes('step=2')")
     wait_until(page, f"before => ({_SUM})(document.querySelector('.data-picture')) !== before", before)
-
     page.reload()
     page.locator("output", has_text="step 2").wait_for()
 
@@ -57,7 +55,6 @@ def test_labels_ranges_and_loaders_are_told(page: Any, data_served: str) -> None
     open_data(page, data_served, "images")
     bars = page.locator(".data-bars li")
     bars.first.wait_for()
-
     assert bars.count() == 4
     shares = [float(re.search(r"([\d.]+) %", text)[1]) for text in bars.all_inner_texts()]  # type: ignore[index]
     assert sum(shares) == pytest.approx(100, abs=0.3)
@@ -87,7 +84,6 @@ def test_tokens_show_their_positions_and_padding(page: Any, data_served: str) ->
     open_data(page, data_served, "tokens")
     rows = page.get_by_role("region", name="Rows of input_ids")
     rows.wait_for()
-
     assert rows.locator("ol").count() == 8
     assert rows.locator(".data-padding").count() > 0
     assert rows.locator(".data-padding").first.get_attribute("title").endswith(": 0, padding")
@@ -99,7 +95,6 @@ def test_tokens_show_their_positions_and_padding(page: Any, data_served: str) ->
 def test_series_are_strips_of_one_scale(page: Any, data_served: str) -> None:
     open_data(page, data_served, "series")
     page.locator(".data-strip").first.wait_for()
-
     assert page.locator(".data-series li").count() == 8
     assert page.locator(".data-strip").count() == 24
     assert page.locator(".data-strip path").first.get_attribute("d").startswith("M0.0,")

@@ -41,7 +41,6 @@ def test_nan_has_a_colour_of_its_own(page: Any, served: str) -> None:
     open_layers(page, served, "nan", number="activation.std")
     page.get_by_text("NaN or infinite in 3 of 3 layers").wait_for()
     assert pixels(page, NOT_FINITE) > 500
-
     open_layers(page, served, "healthy", number="activation.std")
     page.get_by_text("model.6").wait_for()
     assert pixels(page, NOT_FINITE) == 0
@@ -55,7 +54,6 @@ def test_the_map_is_read_and_opened_by_keys(page: Any, served: str) -> None:
     said = page.locator(".heat-readout")
     assert re.fullmatch(r"model\.2, step 1: [a-z ]+ \d[\d.]* %", said.text_content()), said.text_content()
     assert said.get_attribute("aria-live") == "polite"
-
     page.keyboard.press("Enter")
     page.get_by_role("heading", name="model.2").wait_for()
     assert "layer=model.2" in page.url
@@ -91,7 +89,6 @@ def test_layers_are_filtered_and_steps_zoomed(page: Any, served: str) -> None:
     page.get_by_text("No layer has “nobody” in its name.").wait_for()
     page.keyboard.press("Control+a")
     page.keyboard.press("Delete")
-
     field.focus()
     page.keyboard.press("ArrowRight")
     page.keyboard.press("+")

@@ -23,7 +23,6 @@ def test_modules_are_nested_and_open(page: Any, boards_served: str) -> None:
     page.get_by_role("button", name="add_graph.1.0, Block", exact=False).first.click()
     expect(page.locator(".model-operation").filter(has_text="relu")).to_have_count(1)
     expect(page.locator(".model-operation").filter(has_text="add")).to_contain_text("[2, 4, 8, 8]")
-
     side = page.get_by_role("complementary", name="Chosen module")
     expect(side).to_contain_text("add_graph.1.0")
     expect(side).to_contain_text("relu, add")

@@ -26,7 +26,6 @@ def test_every_tag_is_shown_at_its_last_step(page: Any, data_served: str) -> Non
         loaded(page, page.get_by_role("img", name=f"{name} at step 50"))
     page.get_by_role("article", name="sounds/tone").locator("audio").wait_for()
     page.get_by_role("img", name="Values from").wait_for()
-
     assert page.evaluate("document.querySelectorAll('main img').length") == 4
 
 
@@ -34,7 +33,6 @@ def test_hostile_names_and_texts_stay_text(page: Any, data_served: str) -> None:
     open_pictures(page, data_served)
     page.get_by_text("Step 50", exact=True).wait_for()
     card = page.get_by_role("article", name="notes")
-
     assert "<script>alert(1)</script>" in card.inner_text()
     assert card.locator("a").all_inner_texts() == ["page"]
     assert card.locator("a").get_attribute("rel") == "noopener noreferrer"
@@ -52,7 +50,6 @@ def test_one_slider_moves_all_and_single_ones_their_own(page: Any, data_served: 
     page.keyboard.press("End")
     loaded(page, page.get_by_role("img", name="samples/rings at step 50"))
     assert page.get_by_role("img", name="figures/scatter at step 10").count() == 1
-
     page.reload()
     loaded(page, page.get_by_role("img", name="samples/rings at step 50"))
     loaded(page, page.get_by_role("img", name="figures/scatter at step 10"))
@@ -64,7 +61,6 @@ def test_tags_are_searched_with_a_key(page: Any, data_served: str) -> None:
     page.keyboard.press("/")
     page.keyboard.type("several")
     page.get_by_text("1 tag of 7").wait_for()
-
     assert page.get_by_role("article").count() == 1
 
 
@@ -79,7 +75,6 @@ def test_before_and_after_side_by_side_and_wiped(page: Any, data_served: str) ->
     over = page.locator(".pictures-wipe-over")
     assert over.evaluate("element => getComputedStyle(element).clipPath") == "inset(0px 75% 0px 0px)"
     assert_accessible(page)
-
     page.get_by_role("button", name="All pictures").click()
     page.get_by_role("article", name="samples/rings").wait_for()
 
@@ -88,11 +83,7 @@ def test_single_pixels_can_be_seen(page: Any, data_served: str) -> None:
     open_pictures(page, data_served, more="&kind=pictures&tag=samples%2Frings&zoom=8")
     image = page.get_by_role("img", name="samples/rings at step 50")
     loaded(page, image)
-
-    assert image.evaluate("image => [image.offsetWidth, getComputedStyle(image).imageRendering]") == [
-        384,
-        "pixelated",
-    ]
+    assert image.evaluate("image => [image.offsetWidth, getComputedStyle(image).imageRendering]") == [384, "pixelated"]
 
 
 def test_a_sound_can_be_played(page: Any, data_served: str) -> None:
@@ -103,7 +94,6 @@ def test_a_sound_can_be_played(page: Any, data_served: str) -> None:
         "sound => new Promise((done, failed) => { sound.onloadedmetadata = () => done(sound.duration);"
         " sound.onerror = () => failed(sound.error.message); sound.preload = 'metadata'; sound.load(); })"
     )
-
     assert abs(length - 0.5) < 0.01
 
 
@@ -111,7 +101,6 @@ def test_what_is_no_picture_has_a_sentence_in_its_place(page: Any, data_served: 
     open_pictures(page, data_served, "hostile")
     page.get_by_text("no PNG, JPEG, GIF or WebP").wait_for()
     page.get_by_text("no WAV, FLAC, Ogg or MP3").wait_for()
-
     assert page.locator("main img, main audio, main svg").count() == 0
 
 

@@ -78,7 +78,6 @@ def train(folder: Path, name: str, parted: int) -> None:
 
 def test_each_rank_has_its_row_and_they_train_one_model(page: Any, ranked: str) -> None:
     page.goto(f"{ranked}#/ranks?run=together")
-
     table = page.get_by_role("table", name="Ranks side by side")
     expect(table.get_by_role("row")).to_have_count(3)
     expect(page.get_by_text("All ranks have the same weights")).to_be_visible()
@@ -92,9 +91,7 @@ def test_each_rank_has_its_row_and_they_train_one_model(page: Any, ranked: str) 
 
 def test_ranks_that_part_are_said_with_their_step(page: Any, ranked: str) -> None:
     page.goto(f"{ranked}#/ranks?run=parted")
-
     said = page.locator(".ranks-apart")
-
     # Not every step is measured on both, and a norm shows a difference later than it begins.
     expect(said).to_contain_text(re.compile(r"The ranks parted (at step|between steps \d+ and) \d+:"))
     steps = [int(step) for step in re.findall(r"\d+", said.inner_text().partition(":")[0])]
@@ -103,9 +100,7 @@ def test_ranks_that_part_are_said_with_their_step(page: Any, ranked: str) -> Non
 
 def test_the_curves_of_a_rank_are_opened_in_place(page: Any, ranked: str) -> None:
     page.goto(f"{ranked}#/ranks?run=together")
-
     page.get_by_role("link", name="Curves of rank 1").click()
-
     expect(page.get_by_role("heading", name="Curves of rank 1")).to_be_visible()
     expect(page.get_by_role("img", name="loss of rank 1", exact=False).first).to_be_visible()
     assert "rank=1" in page.url

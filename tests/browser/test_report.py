@@ -93,7 +93,6 @@ def test_the_file_is_the_page(offline: Any, reports: Path) -> None:
         pytest.skip("the page is not built: npm run build in web/")
     offline.goto((reports / "broken.html").as_uri())
     offline.get_by_role("navigation").wait_for()
-
     expect(offline.get_by_role("main")).to_contain_text("missing-zero-grad")
     assert offline.locator(".still").count() == 0, "the page has taken the place of the still part"
 
@@ -129,17 +128,14 @@ def test_what_a_click_asks_for_is_in_the_file_of_a_small_run(reports: Path) -> N
 
 def test_without_javascript_the_verdict_the_curves_and_what_is_not_finite_are_there(paper: Any, reports: Path) -> None:
     paper.goto((reports / "broken.html").as_uri())
-
     verdict = paper.locator(".still-finding").first
     assert "missing-zero-grad" in verdict.inner_text() and "optimizer.zero_grad()" in verdict.inner_text()
     curve = paper.locator(".still-loss svg .still-line")
     assert curve.bounding_box()["width"] > 300 and curve.bounding_box()["height"] > 50
     assert paper.locator(".still-heat tbody tr").count() > 0
-
     paper.goto((reports / "nan.html").as_uri())
     assert paper.locator(".still-loss .still-notfinite").bounding_box()["width"] > 100
     assert "values not finite" in paper.locator(".still-loss figcaption").inner_text()
-
     paper.goto((reports / "healthy.html").as_uri())
     assert "Nothing wrong was found" in paper.locator(".still-lead").inner_text()
 
@@ -149,7 +145,6 @@ def test_hostile_names_do_nothing(offline: Any, reports: Path) -> None:
     offline.on("dialog", lambda dialog: (said.append(dialog.message), dialog.dismiss()))
     offline.goto((reports / "hostile.html").as_uri())
     offline.get_by_role("navigation").wait_for()
-
     assert said == [] and offline.title() != "owned"
     assert offline.locator("img[src='x']").count() == 0
 
@@ -160,6 +155,5 @@ def test_hostile_names_do_nothing_on_paper_and_it_fits_any_width(paper: Any, rep
         for width in (360, 3840):
             paper.set_viewport_size({"width": width, "height": 800})
             assert paper.evaluate("document.documentElement.scrollWidth") <= width, (name, width)
-
     assert paper.title() != "owned" and "onerror=alert(1)" in paper.locator("h1").inner_text()
     assert paper.locator("img, iframe, object").count() == 0

@@ -27,10 +27,8 @@ def names(page: Any) -> list[str]:
 
 def test_each_run_has_its_verdict_loss_and_what_differs(page: Any, swept: str) -> None:
     table = open_table(page, swept)
-
     heads = table.get_by_role("columnheader").all_inner_texts()
     row = table.get_by_role("row", name="forgot")
-
     assert {"Run", "Verdict", "Last loss", "Duration", "lr", "seed"} <= set(heads)
     assert not {"optimizer.lr", "momentum", "Status", "Steps"} & set(heads), "said already, or the same in all"
     expect(row).to_contain_text("error")
@@ -40,12 +38,10 @@ def test_each_run_has_its_verdict_loss_and_what_differs(page: Any, swept: str) -
 
 def test_a_column_that_is_the_same_in_all_runs_is_shown_when_it_is_ticked(page: Any, swept: str) -> None:
     open_table(page, swept)
-
     page.get_by_text("not shown").click()
     page.get_by_label("Status", exact=True).check()
     page.get_by_label("Duration").uncheck()
     page.reload()
-
     table = open_table(page, swept)
     expect(table.get_by_role("row", name="forgot")).to_contain_text("Finished")
     expect(table.get_by_role("columnheader", name="Duration")).to_have_count(0)
@@ -60,7 +56,6 @@ def test_what_is_pressed_is_large_enough_and_lies_over_nothing(page: Any, swept:
     name, verdict = (table.locator(f"tbody td:nth-child({place})").first for place in (2, 5))
     assert name.bounding_box()["x"] + name.bounding_box()["width"] <= verdict.bounding_box()["x"]
     expect(page.locator(".runs-more")).to_be_visible()
-
     page.emulate_media(media="print")
     for hidden in (".runs-filters", ".runs-columns", ".runs-table .button", ".runs-table input"):
         expect(page.locator(hidden).first).to_be_hidden()
@@ -69,13 +64,11 @@ def test_what_is_pressed_is_large_enough_and_lies_over_nothing(page: Any, swept:
 
 def test_it_sorts_by_a_hyperparameter_and_the_address_keeps_it(page: Any, swept: str) -> None:
     table = open_table(page, swept)
-
     table.get_by_role("button", name="lr").click()
     expect(table.get_by_role("columnheader", name="lr")).to_have_attribute("aria-sort", "ascending")
     assert names(page)[0] == "slow"
     table.get_by_role("button", name="lr").click()
     assert names(page)[-1] == "slow"
-
     page.reload()
     table.get_by_role("img", name="Loss of slow").wait_for()
     expect(page.locator(".runs-name a").last).to_have_text("slow")
@@ -83,7 +76,6 @@ def test_it_sorts_by_a_hyperparameter_and_the_address_keeps_it(page: Any, swept:
 
 def test_it_filters_by_pattern_hyperparameter_and_verdict(page: Any, swept: str) -> None:
     open_table(page, swept)
-
     page.keyboard.press("/")
     page.keyboard.type("^(slow|seed0)$")
     expect(page.get_by_text("2 runs of 4")).to_be_visible()
@@ -99,9 +91,7 @@ def test_it_filters_by_pattern_hyperparameter_and_verdict(page: Any, swept: str)
 
 def test_a_hostile_name_is_only_a_name(page: Any, swept: str) -> None:
     open_table(page, swept)
-
     page.get_by_role("link", name=HOSTILE).click()
-
     page.wait_for_url("**/#/verdict**")
     expect(page.get_by_text(HOSTILE).first).to_be_visible()
     assert page.locator("img[src=x]").count() == 0
@@ -109,11 +99,9 @@ def test_a_hostile_name_is_only_a_name(page: Any, swept: str) -> None:
 
 def test_two_that_are_selected_are_compared(page: Any, swept: str) -> None:
     open_table(page, swept)
-
     page.get_by_label(f"Select {HOSTILE}").check()
     page.get_by_label("Select seed0").check()
     page.get_by_role("button", name="Compare 2 runs").click()
-
     expect(page.get_by_role("heading", name="Two runs compared")).to_be_visible()
     expect(page.locator(".compare-pair")).to_have_text(f"{HOSTILE} and seed0")
 
@@ -139,7 +127,6 @@ def test_names_tags_and_notes_are_kept_and_a_deletion_must_be_typed(page: Any, s
         page.goto(f"{address}#/compare?runs=seed0,slow")
         expect(page.locator(".compare-pair")).to_have_text("the <b>best</b> one and slow")
         open_table(page, address, "?run=slow")
-
         page.get_by_role("button", name="Edit forgot").click()
         delete = page.get_by_role("button", name="Delete from disk")
         expect(delete).to_be_disabled()
@@ -151,7 +138,6 @@ def test_names_tags_and_notes_are_kept_and_a_deletion_must_be_typed(page: Any, s
         expect(page.locator(".runs-box")).to_be_focused()
         expect(page.locator(".runs-word")).to_have_text("forgot is deleted.")
         page.goto("about:blank")  # it would miss the server
-
     assert not list((tmp_path / "runs").glob("forgot/*tfevents*"))
     assert list((tmp_path / "runs" / "seed0").glob("*tfevents*"))
 
@@ -169,9 +155,7 @@ def test_of_a_thousand_runs_only_those_in_sight_are_in_the_page(page: Any, sweep
         expect(page.get_by_text("1,000 runs.")).to_be_visible()
         expect(page.locator(".runs-name a").first).to_have_text("run-0000")
         assert page.locator(".runs-table tbody tr").count() < 80
-
         page.locator(".runs-box").evaluate("box => box.scrollTop = box.scrollHeight")
-
         expect(page.locator(".runs-name a").last).to_have_text("run-0999")
         assert page.locator(".runs-table tbody tr").count() < 80
         page.goto("about:blank")  # it would miss the server
@@ -180,11 +164,9 @@ def test_of_a_thousand_runs_only_those_in_sight_are_in_the_page(page: Any, sweep
 def test_parallel_lines_tell_which_run_they_are(page: Any, swept: str) -> None:
     open_table(page, swept)
     plot = page.get_by_role("img", name="4 runs over")
-
     plot.locator(".parallel-line").first.dispatch_event("mouseenter")
     expect(page.locator(".parallel-said")).to_contain_text("last loss")
     page.get_by_text("The same as a table").click()
-
     expect(page.get_by_role("table", name="Runs and their values").get_by_role("row")).to_have_count(5)
 
 

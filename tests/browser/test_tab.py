@@ -27,9 +27,7 @@ def test_the_tab_shows_the_verdict_in_its_styles_and_its_links_stay_inside(page:
     tab.get_by_role("heading", level=1).wait_for()
     margin = tab.locator("body").evaluate("body => getComputedStyle(body).margin")
     assert margin == "0px", "page.css takes the margin away"
-
     tab.get_by_role("navigation").get_by_role("link").first.click()
-
     tab.get_by_role("heading", level=1).wait_for()
     inside = [frame.url for frame in page.frames if frame != page.main_frame]
     assert any("plugin_entry.html?name=torch_debugger#/" in url for url in inside), inside
@@ -38,5 +36,4 @@ def test_the_tab_shows_the_verdict_in_its_styles_and_its_links_stay_inside(page:
 def test_the_other_tabs_are_unharmed(browser: Any, board: str) -> None:
     with forgiving_page(browser) as page:  # TensorBoard's own charts complain about the NaN of a run
         page.goto(f"{board}/#timeseries")
-
         page.get_by_text("weight_norm").first.wait_for()

@@ -19,7 +19,6 @@ from torch_debugger.records import Place, Record, SampledStacks, Scalars, StackN
 
 def test_the_steps_the_wait_for_data_and_what_was_not_recorded_are_told(page: Any, swept: str) -> None:
     page.goto(f"{swept}#/time?run=slow")
-
     expect(page.locator(".time-summary")).to_contain_text("Half of the steps take")
     expect(page.locator(".time-summary")).to_contain_text("64 steps took")
     expect(page.get_by_role("img", name="Time of all steps: waiting for data")).to_be_visible()

@@ -45,7 +45,6 @@ def crashed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 def test_the_first_screen_says_what_is_wrong_where_what_to_change_and_more_on_request(page: Any, served: str) -> None:
     page.goto(f"{served}#/verdict?run=broken")
-
     heading = page.get_by_role("heading", level=1)
     heading.wait_for()
     assert "The gradients of optimizer have not been cleared since step 2" in heading.inner_text()
@@ -54,14 +53,12 @@ def test_the_first_screen_says_what_is_wrong_where_what_to_change_and_more_on_re
     assert page.get_by_role("row", name="carried norm").is_visible()
     assert "broken.py:12" in page.locator(".verdict-place").inner_text()
     assert "since step 2" in page.locator(".verdict-place").inner_text()
-
     page.get_by_text("More about missing-zero-grad").click()
     page.get_by_text("Gradient accumulation is not reported", exact=False).wait_for()
 
 
 def test_the_loss_beside_it_has_the_step_marked_and_says_what_is_not_finite(page: Any, served: str) -> None:
     page.goto(f"{served}#/verdict?run=nan")
-
     picture = page.get_by_role("img")
     picture.wait_for()
     words = picture.get_attribute("aria-label")
@@ -72,12 +69,10 @@ def test_the_loss_beside_it_has_the_step_marked_and_says_what_is_not_finite(page
 
 def test_a_healthy_run_says_so_and_what_was_checked_and_the_address_keeps_an_open_note(page: Any, served: str) -> None:
     page.goto(f"{served}#/verdict?run=healthy")
-
     page.get_by_role("heading", level=1, name="Nothing wrong found.").wait_for()
     page.get_by_role("heading", name="What was checked").wait_for()
     assert page.get_by_role("row", name="Training loop and loss").is_visible()
     assert "every probe stayed on" in page.locator(".verdict-unseen").inner_text()
-
     page.locator("summary", has_text="bias-before-batchnorm").click()
     page.get_by_role("heading", name="What to change").wait_for()
     assert "finding=bias-before-batchnorm" in page.url
@@ -87,14 +82,12 @@ def test_a_healthy_run_says_so_and_what_was_checked_and_the_address_keeps_an_ope
 
 def test_a_crash_shows_the_frames_with_what_the_variables_held_and_no_secrets(page: Any, crashed: str) -> None:
     page.goto(f"{crashed}#/verdict?run=crash")
-
     page.get_by_role("heading", name="The crash").wait_for()
     assert "800 features per sample but was built for 100" in page.get_by_role("heading", level=1).inner_text()
     assert page.get_by_role("row", name="flat Tensor [16, 800], float32 on cpu").is_visible()
     assert page.locator(".diff-removed code").inner_text() == "self.head = nn.Linear(100, 10)"
     assert page.get_by_text("crash.py:14 in forward").is_visible()
     assert_accessible(page)
-
     page.get_by_text("crash.py:20 in <module>").click()
     page.locator(".code", has_text="api_key").first.wait_for()
     assert "AbCdEfGh" not in page.content(), "a secret of the script's"
@@ -106,7 +99,6 @@ def test_the_log_of_another_tool_says_that_nothing_watched_it(page: Any, tmp_pat
             writer.add_scalar("train/loss", 1 / (step + 1), step)
     with serving(tmp_path) as address:
         page.goto(f"{address}#/verdict?run=foreign")
-
         page.get_by_role("heading", level=1, name="Nothing watched this run.").wait_for()
         assert page.get_by_text("Its last step is 49; the loss went from 1 to 0.02.").is_visible()
         assert page.get_by_text("torch-debugger run train.py").is_visible()

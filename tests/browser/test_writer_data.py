@@ -66,9 +66,7 @@ def test_add_scalars_is_one_chart_and_no_run(page: Any, written: str) -> None:
     expect(legend).to_contain_text("train")
     expect(legend).to_contain_text("val")
     expect(page.get_by_role("article")).to_have_count(1)
-
     card.get_by_role("button", name="Larger").click()
-
     expect(page.get_by_role("heading", name="Curves of split")).to_be_attached()
     expect(page.get_by_role("img", name="split")).to_be_visible()
 
@@ -84,9 +82,7 @@ def test_a_layout_is_honoured_before_all_else(page: Any, written: str) -> None:
         expect(card).to_contain_text(tag)
     expect(page.get_by_role("article", name="Mine: band").get_by_text("±")).to_be_visible()
     expect(page.get_by_text("No tag of this run fits missing.")).to_be_visible()
-
     page.get_by_role("button", name="Mine 2").click()
-
     expect(card).to_have_count(0)
     page.reload()
     expect(page.get_by_role("button", name="Mine 2")).to_have_attribute("aria-expanded", "false")
@@ -98,9 +94,7 @@ def test_precision_over_recall_of_several_runs_at_a_step(page: Any, written: str
     expect(table.get_by_role("row")).to_have_count(3)
     expect(table.get_by_role("row", name="run2")).to_contain_text("19")
     before = table.get_by_role("row", name="run0").inner_text()
-
     page.get_by_label("All at step").press("Home")
-
     expect(table.get_by_role("row", name="run0")).not_to_have_text(before)
     expect(table.get_by_role("row", name="run2").get_by_role("cell").first).to_have_text("4")
     assert_accessible(page)
@@ -117,9 +111,7 @@ def test_metrics_stand_in_the_table_and_on_the_axes(page: Any, written: str) -> 
     expect(table.get_by_role("row", name="run2")).to_contain_text("0.96")
     axes = page.get_by_role("img", name="3 runs over lr, error, last loss, accuracy")
     expect(axes).to_be_visible()
-
     page.get_by_label("Colour by").select_option("error")
-
     expect(page.get_by_role("img", name="3 runs over lr, accuracy, last loss, error")).to_be_visible()
 
 
