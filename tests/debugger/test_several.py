@@ -59,10 +59,7 @@ def test_a_late_debugger_sees_a_call_in_a_step_without_hooks(capfd: pytest.Captu
 
 def test_only_and_ignore_are_each_ones_own(capfd: pytest.CaptureFixture[str]) -> None:
     model = Net()
-    with (
-        Debugger(only=["softmax-before-cross-entropy"]) as narrow,
-        Debugger(ignore=["missing-zero-grad"]) as other,
-    ):
+    with Debugger(only=["softmax-before-cross-entropy"]) as narrow, Debugger(ignore=["missing-zero-grad"]) as other:
         train(model, zero=False)
     assert narrow.findings == []
     assert other.findings == []

@@ -208,10 +208,7 @@ def test_the_text_has_the_op_its_numbers_the_change_and_the_way_there() -> None:
     assert text[0].startswith("The loss became -inf: `torch.log(p)` at test_anomaly.py:")
     assert text[0].endswith("made the first -inf, because all 3 values of `p` are 0.")
     assert text[1] == "  why     log(0) is -inf."
-    assert text[3:5] == [
-        "  change  return torch.log(p).sum()",
-        "  to      return torch.log(p.clamp_min(1e-8)).sum()",
-    ]
+    assert text[3:5] == ["  change  return torch.log(p).sum()", "  to      return torch.log(p.clamp_min(1e-8)).sum()"]
     assert [line.partition("  ")[2] for line in (each.strip() for each in text[-2:])][1] == "return _inner(w * 0)"
     assert len(text) == 7
 
@@ -395,10 +392,7 @@ def test_what_does_not_repeat_is_said_to() -> None:
         def forward(self, x: torch.Tensor) -> torch.Tensor:
             return (x * next(values)).log()
 
-    with (
-        pytest.raises(AnomalyError, match="it was run again and gave finite numbers") as raised,
-        detect_anomaly(),
-    ):
+    with pytest.raises(AnomalyError, match="it was run again and gave finite numbers") as raised, detect_anomaly():
         Fickle()(torch.ones(3, requires_grad=True)).sum().backward()
     assert raised.value.origin is None
 

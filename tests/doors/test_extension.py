@@ -71,8 +71,7 @@ def test_coming_and_going_is_silent(cell: str, cells: Told) -> None:
 
 
 @pytest.mark.parametrize(
-    "cell",
-    ["typo", "typo with tensors", "key", "plain function", "syntax", "stopped", "typo in debugger"],
+    "cell", ["typo", "typo with tensors", "key", "plain function", "syntax", "stopped", "typo in debugger"]
 )
 def test_what_has_nothing_to_do_with_torch_gets_no_comment(cell: str, cells: Told) -> None:
     assert cells[cell][0] != ""

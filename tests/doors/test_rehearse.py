@@ -78,8 +78,7 @@ def test_a_tensor_made_on_the_cpu_is_a_device_bug() -> None:
     step = torch_debugger.rehearse(Noisy(), torch.randn(16, 8), optimizer=torch.optim.Adam)
     (bug,) = step.device_bugs
     assert bug.where.code == "noise = torch.randn(x.shape[0], 8)"
-    assert bug.edit is not None
-    assert bug.edit.after == "noise = torch.randn(x.shape[0], 8, device=x.device)"
+    assert bug.edit is not None and bug.edit.after == "noise = torch.randn(x.shape[0], 8, device=x.device)"
     assert not step.passed
     assert "device bug: test_rehearse.py:" in str(step)
 
@@ -147,14 +146,8 @@ def test_no_gradients_without_training() -> None:
         ({"batch": 0}, "batch is a whole number from 1 on, not 0"),
         ({"optimizer": 3}, "optimizer is one of torch.optim, or a class of it, not int"),
         ({"targets": torch.zeros(4)}, "has targets but no loss"),
-        (
-            {"loss": lambda output: output},
-            "loss must give one number as a tensor, not a tensor of shape [4, 10]",
-        ),
-        (
-            {"loss": lambda output, y: output.sum(), "targets": torch.zeros(3), "batch": 8},
-            "different first dim",
-        ),
+        ({"loss": lambda output: output}, "loss must give one number as a tensor, not a tensor of shape [4, 10]"),
+        ({"loss": lambda output, y: output.sum(), "targets": torch.zeros(3), "batch": 8}, "different first dim"),
     ],
 )
 def test_what_cannot_be_rehearsed_is_said(arguments: dict[str, Any], said: str) -> None:

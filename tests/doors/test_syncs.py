@@ -41,10 +41,7 @@ def test_waits_are_counted_by_line(modes: list[int], monkeypatch: pytest.MonkeyP
         for _ in range(3):
             warnings.warn_explicit(WARNING, UserWarning, __file__, 1)  # in a loop
         warnings.warn_explicit(WARNING, UserWarning, __file__, 1)  # once
-    assert [(each.place.line, each.count) for each in waits.found] == [
-        (line_of("in a loop"), 3),
-        (line_of("once"), 1),
-    ]
+    assert [(each.place.line, each.count) for each in waits.found] == [(line_of("in a loop"), 3), (line_of("once"), 1)]
     assert modes == [1, 0]
     assert warnings.showwarning is before
     assert list(warnings.filters) == filters

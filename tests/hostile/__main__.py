@@ -153,10 +153,7 @@ def _summary(verdicts: list[Verdict], alone: list[Verdict], options: argparse.Na
     vague = Counter(difference.what for verdict in verdicts for difference in verdict.undecided)
     lines += [f"not compared, since two plain runs differ too: {what} ({count})" for what, count in vague.most_common()]
     for verdict in alone:
-        lines += [
-            "to blame: " + " + ".join(verdict.program.names),
-            *(f"    {one}" for one in verdict.failures[:6]),
-        ]
+        lines += ["to blame: " + " + ".join(verdict.program.names), *(f"    {one}" for one in verdict.failures[:6])]
         lines.append(f"    python -m tests.hostile --kind {_names(verdict.program)}")
     if options.keep is not None:
         lines.append(f"the folders are kept in {options.keep}")

@@ -17,14 +17,7 @@ _tensors = []
 _optimizers = []
 _first = os.getpid()
 # Taken now: programs replace what they find in builtins and os.
-_open, _write, _close, _getpid, _listdir, _readlink = (
-    os.open,
-    os.write,
-    os.close,
-    os.getpid,
-    os.listdir,
-    os.readlink,
-)
+_open, _write, _close, _getpid, _listdir, _readlink = (os.open, os.write, os.close, os.getpid, os.listdir, os.readlink)
 
 
 def watch(tensors, optimizers):

@@ -17,81 +17,19 @@ noticed: collections.Counter[str] = collections.Counter()
 by_the_debugger: collections.Counter[str] = collections.Counter()
 is_noticing = False
 OPERATORS = [
-    "__eq__",
-    "__ne__",
-    "__lt__",
-    "__le__",
-    "__gt__",
-    "__ge__",
-    "__hash__",
-    "__repr__",
-    "__str__",
-    "__format__",
-    "__bool__",
-    "__len__",
-    "__iter__",
-    "__next__",
-    "__getitem__",
-    "__setitem__",
-    "__contains__",
-    "__call__",
-    "__index__",
-    "__int__",
-    "__float__",
-    "__complex__",
-    "__array__",
-    "__enter__",
-    "__exit__",
-    "__reduce__",
-    "__reduce_ex__",
-    "__getstate__",
-    "__copy__",
-    "__deepcopy__",
-    "__sizeof__",
-    "__dir__",
-    "__setattr__",
-    "__delattr__",
-    "__add__",
-    "__radd__",
-    "__mul__",
-    "__rmul__",
-    "__matmul__",
-    "__torch_function__",
-    "__length_hint__",
-    "__reversed__",
-    "__instancecheck__",
-    "__subclasscheck__",
-    "__fspath__",
-    "__bytes__",
-    "__await__",
-    "__array_interface__",
-    "__dlpack__",
-    "__iadd__",
-    "__neg__",
-    "__abs__",
-    "__round__",
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__hash__", "__repr__", "__str__", "__format__",
+    "__bool__", "__len__", "__iter__", "__next__", "__getitem__", "__setitem__", "__contains__", "__call__",
+    "__index__", "__int__", "__float__", "__complex__", "__array__", "__enter__", "__exit__", "__reduce__",
+    "__reduce_ex__", "__getstate__", "__copy__", "__deepcopy__", "__sizeof__", "__dir__", "__setattr__",
+    "__delattr__", "__add__", "__radd__", "__mul__", "__rmul__", "__matmul__", "__torch_function__",
+    "__length_hint__", "__reversed__", "__instancecheck__", "__subclasscheck__", "__fspath__", "__bytes__",
+    "__await__", "__array_interface__", "__dlpack__", "__iadd__", "__neg__", "__abs__", "__round__",
     "__missing__",
-]
+]  # fmt: skip
 METHODS = [
-    "keys",
-    "items",
-    "values",
-    "get",
-    "pop",
-    "append",
-    "extend",
-    "copy",
-    "count",
-    "index",
-    "encode",
-    "lower",
-    "split",
-    "join",
-    "item",
-    "tolist",
-    "size",
-    "numpy",
-]
+    "keys", "items", "values", "get", "pop", "append", "extend", "copy", "count", "index", "encode", "lower",
+    "split", "join", "item", "tolist", "size", "numpy",
+]  # fmt: skip
 
 
 def notice(what: str) -> None:
@@ -109,14 +47,7 @@ def notice(what: str) -> None:
 
 def noticing(base: type, name: str):
     inherited = getattr(base, name, None)
-    answers = {
-        "__bool__": True,
-        "__len__": 3,
-        "__index__": 3,
-        "__int__": 3,
-        "__float__": 3.0,
-        "__fspath__": "/",
-    }
+    answers = {"__bool__": True, "__len__": 3, "__index__": 3, "__int__": 3, "__float__": 3.0, "__fspath__": "/"}
 
     def method(self, *arguments, **keywords):
         notice(f"{base.__name__}.{name}")
@@ -134,18 +65,9 @@ def odd(base: type, *, lies: bool = True) -> type:
         names = [name for name in names if not name.startswith(("__torch", "__array", "__next", "__await"))]
     if issubclass(base, torch.Tensor):  # torch's own work on it would be noticed as well
         names = [
-            "__len__",
-            "__iter__",
-            "__getitem__",
-            "__bool__",
-            "__repr__",
-            "__eq__",
-            "__format__",
-            "__contains__",
-            "item",
-            "tolist",
-            "numpy",
-        ]
+            "__len__", "__iter__", "__getitem__", "__bool__", "__repr__", "__eq__", "__format__",
+            "__contains__", "item", "tolist", "numpy",
+        ]  # fmt: skip
     members = {name: noticing(base, name) for name in names}
 
     def getattribute(self, name):
@@ -236,15 +158,7 @@ class Config:
 
 def some() -> list:
     """One of each, made anew."""
-    lazy = [
-        OddObject(),
-        OddList([1, 2]),
-        OddDict(a=1),
-        OddStr("lr"),
-        OddTuple((1, 2)),
-        OddInt(3),
-        OddFloat(0.5),
-    ]
+    lazy = [OddObject(), OddList([1, 2]), OddDict(a=1), OddStr("lr"), OddTuple((1, 2)), OddInt(3), OddFloat(0.5)]
     return [*lazy, OddSet((1,)), torch.ones(3).as_subclass(OddTensor), OfNoticingKind(), OfNoticingKind, Ends()]
 
 
@@ -265,13 +179,7 @@ class Data(Dataset):
 
 def collate(items):
     x, y = (torch.stack(column) for column in zip(*items, strict=True))
-    return {
-        "x": x,
-        "y": y,
-        "some": some(),
-        "mapped": {"odd": OddObject()},
-        "pairs": [(OddStr("a"), OddObject())],
-    }
+    return {"x": x, "y": y, "some": some(), "mapped": {"odd": OddObject()}, "pairs": [(OddStr("a"), OddObject())]}
 
 
 class Net(nn.Module):

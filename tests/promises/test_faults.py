@@ -43,16 +43,9 @@ SHELLS = {
 }  # fmt: skip
 # These take things off. They are made to fail when they have, or everything would be left behind.
 TAKES_OFF = {
-    "Cycles.remove",
-    "Evaluation.remove",
-    "Forward._hooks_off",
-    "Optimizers.remove",
-    "RankDigests.remove",
-    "RootModules.open_gates",
-    "Tracing.stop",
-    "Unreached.remove",
-    "UserScalars.remove",
-}
+    "Cycles.remove", "Evaluation.remove", "Forward._hooks_off", "Optimizers.remove", "RankDigests.remove",
+    "RootModules.open_gates", "Tracing.stop", "Unreached.remove", "UserScalars.remove",
+}  # fmt: skip
 
 
 def _methods() -> Iterator[tuple[type, str]]:

@@ -30,9 +30,7 @@ ALSO_BY_COMMAND = 80  # one in so many is also run as users run it
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.zoo", description=__doc__.splitlines()[0])
-    parser.add_argument(
-        "--sample", action="store_true", help="for every check two scripts, and a tenth of the rest"
-    )
+    parser.add_argument("--sample", action="store_true", help="for every check two scripts, and a tenth of the rest")
     parser.add_argument("--only", default="", metavar="GLOB", help="a path below zoo, or a check")
     parser.add_argument("--shard", default="", metavar="K/N", help="the K-th of N parts")
     parser.add_argument("--changed", action="store_true", help="what the working tree changes may concern")

@@ -35,9 +35,7 @@ def wrong_edit(ran: Ran, before: Ran) -> str:
     script, known = ran.job.script, expected_of(ran.job.script).edit_is_not_enough
     if ran.result is None or before.result is None:
         return ran.failure or before.failure
-    still = _lines_found(ran.result, script, ran.job.source) & _lines_found(
-        before.result, script, before.job.source
-    )
+    still = _lines_found(ran.result, script, ran.job.source) & _lines_found(before.result, script, before.job.source)
     crashed = ran.result["outcome"] == "crashed"
     if known:
         return "" if still or crashed else "the edit is enough now: take edit_is_not_enough out of expected.txt"

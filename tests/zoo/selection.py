@@ -78,8 +78,7 @@ def checks_behind(changed: set[Path]) -> set[str]:
     return {
         check.name
         for check in catalog()
-        if Path(inspect.getfile(check)) in touched
-        or records & {record.__name__ for record in check.reads}
+        if Path(inspect.getfile(check)) in touched or records & {record.__name__ for record in check.reads}
     }
 
 
@@ -87,9 +86,7 @@ def _connections(path: Path, graph: dict[Path, set[Path]]) -> int:
     return len(graph.get(path, ())) + sum(path in imported for imported in graph.values())
 
 
-def _users_of(
-    changed: set[Path], graph: dict[Path, set[Path]], far_enough: Callable[[Path], bool]
-) -> set[Path]:
+def _users_of(changed: set[Path], graph: dict[Path, set[Path]], far_enough: Callable[[Path], bool]) -> set[Path]:
     """The files themselves and all that import them, but none beyond a file that is far enough."""
     touched: set[Path] = set()
     new = changed & graph.keys()

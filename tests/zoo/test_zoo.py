@@ -14,16 +14,7 @@ from tests.zoo.edits import edited, wrong_edit
 from tests.zoo.judging import complaint_about
 from tests.zoo.patches import read_patches
 from tests.zoo.runner import Job, Ran
-from tests.zoo.scripts import (
-    ZOO,
-    all_scripts,
-    broken_scripts,
-    expected_of,
-    is_paced,
-    name_of,
-    needs,
-    source_of,
-)
+from tests.zoo.scripts import ZOO, all_scripts, broken_scripts, expected_of, is_paced, name_of, needs, source_of
 from torch_debugger.checks.base import Check
 from torch_debugger.checks.catalog import catalog, family
 
@@ -31,9 +22,7 @@ BROKEN = ZOO / "setup" / "missing-zero-grad" / "broken.py"
 LOOKALIKE = BROKEN.with_name("lookalike.py")
 
 
-def ran(
-    script: Path, findings: list[dict[str, Any]], verdict: int | None = None, edited: str | None = None
-) -> Ran:
+def ran(script: Path, findings: list[dict[str, Any]], verdict: int | None = None, edited: str | None = None) -> Ran:
     result = {"findings": findings, "verdict": verdict, "outcome": "finished", "cost": {"probes_removed": []}}
     return Ran(Job(script, edited), result, "", 0.0, 0.0)
 
@@ -41,16 +30,10 @@ def ran(
 def finding(**given: Any) -> dict[str, Any]:
     expected = expected_of(BROKEN)
     told: dict[str, Any] = {
-        "name": expected.check,
-        "severity": "error",
-        "message": "m",
-        "fix": expected.mentions[0],
-        "where": {"file": str(BROKEN), "line": expected.lines[0]},
-        "first_step": 1,
-        "symptom_of": None,
-        "evidence": {},
-        "edit": None,
-    }
+        "name": expected.check, "severity": "error", "message": "m", "fix": expected.mentions[0],
+        "where": {"file": str(BROKEN), "line": expected.lines[0]}, "first_step": 1, "symptom_of": None,
+        "evidence": {}, "edit": None,
+    }  # fmt: skip
     return told | given
 
 
@@ -121,7 +104,11 @@ def test_scripts_are_chosen_by_path_or_by_check() -> None:
     ("file", "some", "not_all"),
     [
         ("checks/setup/zero_grad.py", {"missing-zero-grad"}, True),
-        ("probes/gradients_scaling_clipping.py", {"clip-after-step", "clip-always-active"}, True),  # a maker of what they read
+        (
+            "probes/gradients_scaling_clipping.py",
+            {"clip-after-step", "clip-always-active"},
+            True,
+        ),  # a maker of what they read
         ("checks/base.py", {"missing-zero-grad", "dead-relu"}, False),
         ("probes/watch.py", {"missing-zero-grad", "dead-relu"}, False),  # connects everything
     ],

@@ -29,22 +29,11 @@ def saved(model):
 
 
 def take_copies(model, other, x):
-    show(
-        pickled=pickled(model),
-        whole=pickled(other),
-        saved=saved(model),
-        states=saved(model.state_dict()),
-    )
+    show(pickled=pickled(model), whole=pickled(other), saved=saved(model), states=saved(model.state_dict()))
     # A replica is a shallow copy whose parameters stand for others: the call must not reach the original.
     replica = model._replicate_for_data_parallel()
     replica.layers = torch.nn.Sequential(torch.nn.Identity())
-    copies = [
-        copy.deepcopy(model),
-        copy.copy(model),
-        copy.deepcopy(other),
-        pickle.loads(pickle.dumps(other)),
-        replica,
-    ]
+    copies = [copy.deepcopy(model), copy.copy(model), copy.deepcopy(other), pickle.loads(pickle.dumps(other)), replica]
     show(copies=[each(x) for each in copies], attributes=[sorted(vars(each)) for each in copies])
     show(
         scripted=str(torch.jit.script(model).graph),
