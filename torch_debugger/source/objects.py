@@ -58,7 +58,7 @@ def is_dataclass(value: Any) -> bool:
 def fields_of(value: Any) -> dict[str, Any]:
     """Of a dataclass: those that have a value."""
     found = (class_dict(kind).get("__dataclass_fields__") for kind in classes_of(type(value)))
-    fields = next(each for each in found if each is not None)
+    fields: dict[str, Any] = next((each for each in found if type(each) is dict), {})  # records of ours have none
     held = {name: kept_attribute(value, name) for name, field in fields.items() if field._field_type.name == "_FIELD"}
     return {name: item for name, item in held.items() if item is not MISSING}
 
