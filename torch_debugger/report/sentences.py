@@ -234,7 +234,7 @@ def trained_nothing(result: RunResult) -> bool:
 def what_was_seen(result: RunResult) -> str:
     """: `net` (Net) was called 20 times; no backward() and no optimizer step was seen"""
     if result.untrained:
-        calls = []
+        calls: list[str] = []
         for each in result.untrained[:_NAMED]:
             times = "once" if each.calls == 1 else f"{each.calls:,} times"
             calls.append(f"`{each.model}` ({each.kind}) {'' if calls else 'was called '}{times}")

@@ -134,8 +134,8 @@ class DeadRelu(Check):
     def _judge(self, layer: _RectifierLooks, state: RunState) -> Iterable[Finding]:
         first, last, share = layer.streak[0], layer.streak[-1], self._dead_share(layer)
         points = state.losses.finite()
-        since, fallen = fallen_share([point for point in points if point[0] >= first.step]), fallen_share(points)
-        learning = (since or 0.0) >= self.healthy_fall or (fallen or 0.0) >= self.healthy_fall_in_all
+        lately, fallen = fallen_share([point for point in points if point[0] >= first.step]), fallen_share(points)
+        learning = (lately or 0.0) >= self.healthy_fall or (fallen or 0.0) >= self.healthy_fall_in_all
         whole = share > self.dead_share_error
         if last.units < self.smallest_layer:
             if learning or not state.losses.points:

@@ -175,8 +175,8 @@ def _in_plain_list(odd: str | None) -> bool:
 
 def _reference(record: Rehearsal) -> str | None:
     """A tensor that is on the accelerator and known where the odd one is made; one in that line comes first."""
-    names = {tensor.name for tensor in record.tensors}
-    here = record.origin.line == record.place.line or assigned(record.origin.code) in names
+    known = {tensor.name for tensor in record.tensors}
+    here = record.origin.line == record.place.line or assigned(record.origin.code) in known
     if record.origin.file != record.place.file or not here:
         return None
     names = [tensor.name for tensor in record.tensors if tensor.device != "cpu" and "." not in tensor.name]

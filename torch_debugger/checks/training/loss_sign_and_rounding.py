@@ -128,7 +128,7 @@ def _flipped_divergence(graph: LossGraph, found: dict[int, int]) -> GraphNode | 
     """exp(x) maximised and x minimised, or y maximised and log(y) minimised: no bound holds that."""
     known = numbers_by_op(graph)
     for number in sorted([*known.get("Exp", ()), *known.get("Log", ())]):
-        node = graph.nodes[number]
+        node: GraphNode = graph.nodes[number]
         inner = node.inputs[0] if node.inputs else None
         larger, smaller = (number, inner) if op_of(node) == "Exp" else (inner, number)
         if larger is not None and smaller is not None and found.get(larger) == -1 and found.get(smaller) == 1:
