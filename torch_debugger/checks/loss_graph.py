@@ -27,7 +27,8 @@ class SiteCheck(Check, Generic[_Judged]):
         """What is wrong with it, if anything is."""
 
     def see(self, record: Any, state: RunState) -> Iterable[Finding]:
-        if isinstance(record, self.reads[0]) and record.site not in self._first:
+        judged: Any = self.reads[0]
+        if isinstance(record, judged) and record.site not in self._first:
             finding = self.judge(record, state)
             if finding is not None:
                 self._first[record.site] = record

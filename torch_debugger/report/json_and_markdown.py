@@ -19,7 +19,7 @@ FORMAT = 1
 
 def to_json(result: RunResult) -> dict[str, Any]:
     if result.log:
-        run = os.path.basename(os.path.normpath(result.log))
+        run: str | None = os.path.basename(os.path.normpath(result.log))
     else:
         run = f"{os.path.basename(result.script)}-{result.run.started:.0f}" if result.run else None
     sometimes: dict[str, Any] = {

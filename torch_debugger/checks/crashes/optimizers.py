@@ -243,8 +243,8 @@ def _closure(crash: CrashFact, fact: OptimizerRefusal, place: Place) -> Explanat
         f"and call `{name}.step(closure)`"
     )
     frame = user_frame(crash)
-    code = frame.code if frame else crash.place.code
-    return message, Change(text, None, Place(crash.place.file, crash.place.line, crash.place.module, code)), why
+    line = frame.code if frame else crash.place.code
+    return message, Change(text, None, Place(crash.place.file, crash.place.line, crash.place.module, line)), why
 
 
 def _in_keyword(place: Place, before: str, after: str) -> Change:
