@@ -40,7 +40,7 @@ class Frames(NamedTuple):
 
     def sound_payloads(self, data: Bytes, which: list[int] | slice = slice(None)) -> list[bytes]:
         """Of these frames, by number, up to the first whose checksum does not fit."""
-        view = memoryview(data)  # type: ignore[arg-type]  # numpy's arrays are buffers
+        view = data.data
         starts, ends = self.starts[which] + HEAD_BYTES, (self.starts + self.lengths)[which] + HEAD_BYTES
         places = list(zip(starts.tolist(), ends.tolist(), strict=True))
         payloads = [bytes(view[start:end]) for start, end in places]
