@@ -110,7 +110,7 @@ class EventParser:
                 kind = TENSORS if number is None else SCALARS
             else:
                 kind = _PLUGINS.get(plugin, plugin)
-        return Value(tag, kind, number or 0.0, numbers.VALUE_TENSOR, body, content)
+        return Value(tag, kind, 0.0 if number is None else number, numbers.VALUE_TENSOR, body, content)
 
 
 def _graph(parts: dict[int, Any]) -> list[Value]:
