@@ -14,7 +14,7 @@ import torchinfo
 from tests.anatomy.architectures import ARCHITECTURES, Architecture
 from tests.untouched_models import model_untouched
 from torch_debugger import count_parameters, flops, summary
-from torch_debugger.model.summary_table import Look, Summary, chosen_columns
+from torch_debugger.model.summary_table import Summary, TableStyle, chosen_columns
 
 # Where torchinfo is wrong: each weight of a tied pair, the last entry of a dictionary, no keywords; and it
 # refuses dataclasses.
@@ -114,7 +114,7 @@ def test_every_column_sums_up_to_its_total_at_every_depth(name: str) -> None:
     result = summed(name)
     columns = chosen_columns(["num_params", "mult_adds"], has_input=True)
     for depth in range(5):
-        shown = Summary(result.rows, result.inputs, "", (), Look(columns, depth, 99, frozenset()))
+        shown = Summary(result.rows, result.inputs, "", (), TableStyle(columns, depth, 99, frozenset()))
         table = str(shown).splitlines()[3:-4]
         numbers = [re.split(r"\s{2,}", line)[-2:] for line in table]
         assert sum(_number(params) for params, _ in numbers) == result.total_params, f"depth {depth}"

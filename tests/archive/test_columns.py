@@ -63,12 +63,12 @@ def log(request: pytest.FixtureRequest, tmp_path: Path, columns_of_two: None) ->
 
 def test_columns_are_used_at_all(log: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Else everything below compares the slow way with itself."""
-    pieces: list[decoder_columns.Piece] = []
+    pieces: list[decoder_columns.EventPiece] = []
     read_rows = decoder_columns.read_rows
 
     def remembered(rows: decoder_columns.Rows) -> Iterator[object]:
         for answer in read_rows(rows):
-            if isinstance(answer, decoder_columns.Piece):
+            if isinstance(answer, decoder_columns.EventPiece):
                 pieces.append(answer)
             yield answer
 

@@ -73,7 +73,7 @@ def test_a_record_of_the_wrong_kind_is_refused() -> None:
         with pytest.raises(TypeError):
             from_plain("Notice", plain)
     assert from_plain("HparamsFact", {"values": {"a": 1, "b": 0.5, "c": "x"}, "origin": "args", "step": 1})
-    assert from_plain("GraphNode", {"op": "n", "inputs": [None, 1], "shape": [], "saved": {"dim": 1}})
+    assert from_plain("AutogradNode", {"op": "n", "inputs": [None, 1], "shape": [], "saved": {"dim": 1}})
     assert from_plain("Notice", {"text": "x", "step": 1.0, "of a newer version": []}) == Notice("x", 1)
 
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from torch_debugger.probes.breakpoints_stops import Moment, moment_of
+from torch_debugger.probes.breakpoints_stops import StopMoment, moment_of
 from torch_debugger.source.breakpoint_conditions import ConditionError, parse_break, parse_condition
 from torch_debugger.system.errors import UsageError
 
@@ -169,18 +169,18 @@ def test_a_place_is_expected_behind_the_at() -> None:
 @pytest.mark.parametrize(
     ("text", "at", "moment"),
     [
-        ("step == 3", None, Moment.STEP),
-        ("step == 3", "head", Moment.CALL),
-        ("nan(input)", None, Moment.CALL),
-        ("max(weight) > 3", None, Moment.CALL),
-        ("norm(parameter('x')) > 3", None, Moment.CALL),
-        ("nan(input) and nan(output)", None, Moment.RETURN),
-        ("norm(grad) > norm(output)", None, Moment.GRADIENT),
-        ("loss > 3 and step > 10", None, Moment.LOSS),
-        ("loss > 3 and max(output) > 1", None, Moment.RETURN),
+        ("step == 3", None, StopMoment.STEP),
+        ("step == 3", "head", StopMoment.CALL),
+        ("nan(input)", None, StopMoment.CALL),
+        ("max(weight) > 3", None, StopMoment.CALL),
+        ("norm(parameter('x')) > 3", None, StopMoment.CALL),
+        ("nan(input) and nan(output)", None, StopMoment.RETURN),
+        ("norm(grad) > norm(output)", None, StopMoment.GRADIENT),
+        ("loss > 3 and step > 10", None, StopMoment.LOSS),
+        ("loss > 3 and max(output) > 1", None, StopMoment.RETURN),
     ],
 )
-def test_a_condition_is_asked_when_all_that_it_names_is_there(text: str, at: str | None, moment: Moment) -> None:
+def test_a_condition_is_asked_when_all_that_it_names_is_there(text: str, at: str | None, moment: StopMoment) -> None:
     assert moment_of(parse_condition(text), at) is moment
 
 

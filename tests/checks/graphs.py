@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from tests.fakes import place
-from torch_debugger.records import GraphNode, LocalTensor, LossGraph, Place
+from torch_debugger.records import AutogradNode, LocalTensor, LossGraph, Place
 
 Shape = tuple[int, ...]
 
 
-def node(op: str, shape: Shape, *inputs: int | None, parameter: str | None = None, **saved: float) -> GraphNode:
-    return GraphNode(op, shape, inputs, parameter, dict(saved))
+def node(op: str, shape: Shape, *inputs: int | None, parameter: str | None = None, **saved: float) -> AutogradNode:
+    return AutogradNode(op, shape, inputs, parameter, dict(saved))
 
 
-def loss_graph(*nodes: GraphNode, tensors: tuple[LocalTensor, ...] = (), code: str | None = None) -> LossGraph:
+def loss_graph(*nodes: AutogradNode, tensors: tuple[LocalTensor, ...] = (), code: str | None = None) -> LossGraph:
     """`code` is the line that computes the loss, if it is known."""
     made = place(39, code=code) if code else Place()
     return LossGraph("loss", place(40, code="loss.backward()"), 1.5, nodes, tensors, step=1, made=made)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from torch_debugger.report.model_graph_boxes import Scene
+from torch_debugger.report.model_graph_boxes import GraphDrawing
 
 
 class Rectangle(NamedTuple):
@@ -37,7 +37,7 @@ class Drawn(NamedTuple):
     lines: list[tuple[list[tuple[float, float, float]], bool]]  # points, and whether it ends at a box
 
 
-def of_scene(scene: Scene) -> Drawn:
+def of_scene(scene: GraphDrawing) -> Drawn:
     def rectangle(box: Any) -> Rectangle:
         return Rectangle(box.part.key, box.x, box.y, box.x + box.width, box.y + box.height)
 

@@ -21,7 +21,16 @@ import torch_debugger
 from tests.inspections.models import NAMES, build
 from tests.untouched_models import model_untouched
 from torch_debugger.pictures import autograd_graph as graph_boxes
-from torch_debugger.pictures.autograd_graph import MOST_BOXES, Box, Graph, Operation, _size, boxes_of, graph, links_of
+from torch_debugger.pictures.autograd_graph import (
+    MOST_BOXES,
+    Graph,
+    Operation,
+    OperationBox,
+    _size,
+    boxes_of,
+    graph,
+    links_of,
+)
 from torch_debugger.report.graph_layout import GAP_X, box_size, lay_out
 from torch_debugger.system.errors import UsageError
 
@@ -267,7 +276,7 @@ def test_all_operations_and_ways_are_drawn(name: str) -> None:
     assert len(edges) == sum(len(operation.operands) for operation in found.operations) + constants
 
 
-def reachable(boxes: list[Box]) -> Iterator[tuple[int, int]]:
+def reachable(boxes: list[OperationBox]) -> Iterator[tuple[int, int]]:
     yield from ((operand, user) for user, box in enumerate(boxes) for operand in box.operands)
 
 

@@ -7,7 +7,7 @@ from torch import nn
 from torch.utils.checkpoint import checkpoint
 
 from torch_debugger import pictures
-from torch_debugger.pictures.layer_units import Layout, reach
+from torch_debugger.pictures.layer_units import UnitLayout, reach
 
 
 class Moved(nn.Module):
@@ -26,25 +26,25 @@ class Moved(nn.Module):
         return self.last(self.windows(cut).transpose(1, 2))  # [N * windows, C, 4]
 
 
-def reached(layer: str) -> Layout:
+def reached(layer: str) -> UnitLayout:
     images = torch.randn(2, 3, 16, 16)
     return reach(Moved(), layer, images[:1], images).layout
 
 
 def test_the_axes_are_found() -> None:
-    assert reached("patch") == Layout(batch=0, channel=1)
-    assert reached("layer") == Layout(batch=1, channel=2)
-    assert reached("windows") == Layout(batch=0, channel=2)
-    assert reached("last") == Layout(batch=0, channel=1), "the size tells that it was transposed"
+    assert reached("patch") == UnitLayout(batch=0, channel=1)
+    assert reached("layer") == UnitLayout(batch=1, channel=2)
+    assert reached("windows") == UnitLayout(batch=0, channel=2)
+    assert reached("last") == UnitLayout(batch=0, channel=1), "the size tells that it was transposed"
 
 
 def test_an_output_is_arranged_by_example_and_channel() -> None:
     time_first = torch.arange(24.0).reshape(4, 2, 3)
-    arranged = Layout(batch=1, channel=2).by_channel(time_first, 2)
+    arranged = UnitLayout(batch=1, channel=2).by_channel(time_first, 2)
     assert arranged.shape == (2, 3, 4)
     assert torch.equal(arranged[1, 2], time_first[:, 1, 2])
     windows = torch.arange(48.0).reshape(4, 4, 3)
-    arranged = Layout(batch=0, channel=2).by_channel(windows, 2)
+    arranged = UnitLayout(batch=0, channel=2).by_channel(windows, 2)
     assert arranged.shape == (2, 3, 2, 4)
     assert torch.equal(arranged[1, 0], windows[2:, :, 0])
 

@@ -13,14 +13,14 @@ from torch import nn
 
 from torch_debugger.model.autograd_graph import read_nodes
 from torch_debugger.probes.loss_graph import local_tensors, read_rectifiers
-from torch_debugger.records import GraphNode
+from torch_debugger.records import AutogradNode
 
 
 def names_of(model: nn.Module) -> dict[int, str]:
     return {id(parameter): f"net.{name}" for name, parameter in model.named_parameters()}
 
 
-def graph(loss: torch.Tensor, model: nn.Module | None = None, limit: int = 64) -> list[GraphNode]:
+def graph(loss: torch.Tensor, model: nn.Module | None = None, limit: int = 64) -> list[AutogradNode]:
     nodes, _ = read_nodes(loss.grad_fn, names_of(model) if model else {}, limit)
     return list(nodes)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from torch_debugger.profiling.attribution import IdleAfter
-from torch_debugger.profiling.timeline import Timeline, Work
+from torch_debugger.profiling.timeline import DeviceWork, Timeline
 
 
 def timeline(*spans: tuple[int, int]) -> Timeline:
-    return Timeline(works=[Work("kernel", began, ended, None, 0) for began, ended in spans])
+    return Timeline(works=[DeviceWork("kernel", began, ended, None, 0) for began, ended in spans])
 
 
 @pytest.mark.parametrize(

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch._C._autograd import DeviceType
 
-from torch_debugger.profiling.attribution import Attribution, _busiest_thread, layout_ns, product_times
+from torch_debugger.profiling.attribution import TimeAttribution, _busiest_thread, layout_ns, product_times
 from torch_debugger.profiling.attribution import profile_fact as told
 from torch_debugger.profiling.profiled_steps import ModuleLog
-from torch_debugger.profiling.timeline import LineLog, Op, Timeline, Work, read_timeline
+from torch_debugger.profiling.timeline import DeviceWork, LineLog, Op, Timeline, read_timeline
 
 FILE = __file__
 
@@ -20,10 +20,10 @@ def op(name: str, began: int, sequence: int, backward: bool = False, **others: o
     return made
 
 
-def whose(ops: list[Op]) -> Attribution:
+def whose(ops: list[Op]) -> TimeAttribution:
     lines = LineLog()
     lines.times_ns, lines.lines = [0, 100, 200], [(FILE, 1), (FILE, 3), ("", 0)]
-    return Attribution(Timeline(ops), lines, ModuleLog({}), 1, 0, 1000)
+    return TimeAttribution(Timeline(ops), lines, ModuleLog({}), 1, 0, 1000)
 
 
 def test_a_product_of_the_backward_belongs_to_the_line_of_the_forward() -> None:
@@ -46,9 +46,9 @@ def test_what_ran_on_the_host_is_none() -> None:
 def test_kernels_that_turn_tensors_round() -> None:
     name = "void cudnn::ops::nchwToNhwcKernel<__nv_bfloat16, float>"
     works = [
-        Work(name, 0, 30, None, 0),
-        Work("nhwcToNchwKernel", 40, 50, None, 0),
-        Work("gemm", 60, 90, None, 0),
+        DeviceWork(name, 0, 30, None, 0),
+        DeviceWork("nhwcToNchwKernel", 40, 50, None, 0),
+        DeviceWork("gemm", 60, 90, None, 0),
     ]
     assert layout_ns(Timeline(works=works)) == 40
 

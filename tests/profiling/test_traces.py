@@ -16,7 +16,7 @@ from torch import nn
 from torch_debugger.profiling import trace_events as gathering
 from torch_debugger.profiling import trace_files as event_stream
 from torch_debugger.profiling.profiled_steps import write_small_trace
-from torch_debugger.profiling.timeline import Op, Timeline, Work
+from torch_debugger.profiling.timeline import DeviceWork, Op, Timeline
 from torch_debugger.profiling.trace_events import is_users
 from torch_debugger.profiling.trace_files import find_traces, is_trace
 from torch_debugger.profiling.traces import Trace, read_trace
@@ -255,7 +255,7 @@ def test_a_small_trace_holds_the_longest_events(tmp_path: Path, monkeypatch: pyt
 
     monkeypatch.setattr(small_trace, "MOST_EVENTS", 2)
     ops = [Op("aten::mm", 0, 9000, 1, -1, False, ""), Op("aten::add", 9000, 9100, 1, -1, False, "")]
-    works = [Work("gemm", 100, 8000, ops[0], 0)]
+    works = [DeviceWork("gemm", 100, 8000, ops[0], 0)]
     path = str(tmp_path / "trace.json.gz")
     assert write_small_trace(Timeline(ops, works), path) == 2
     fact = read_trace(path).fact

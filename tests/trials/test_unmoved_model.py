@@ -11,7 +11,7 @@ from torch import nn
 
 from torch_debugger.records import Rehearsal
 from torch_debugger.source import files as sources
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.trials import unmoved_tensors as unmoved_model
 
 SCRIPT = """
@@ -34,7 +34,7 @@ def look_at(
         monkeypatch.setattr(module, "user_files", lambda: (str(script), *map(str, others)))
     model = nn.Linear(3, 2)
     line = text.splitlines().index("    loss.backward()") + 1
-    moment = Moment(str(script), line, "<module>", {"model": model, "x": torch.zeros(1, 3)}, {})
+    moment = VariablesAt(str(script), line, "<module>", {"model": model, "x": torch.zeros(1, 3)}, {})
     return unmoved_model.unmoved_model([("model", model)], [moment], step=1)
 
 

@@ -14,10 +14,10 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar
 
 from torch_debugger.records import (
+    AutogradNode,
     Edit,
     EndFact,
     Finding,
-    GraphNode,
     HangFact,
     HangOver,
     LedgerFact,
@@ -265,7 +265,7 @@ class RunState:
 _latest: list[tuple[LossGraph, Mapping[str, list[int]]]] = []  # one at most; a dozen checks ask in turn
 
 
-def op_of(node: GraphNode) -> str:
+def op_of(node: AutogradNode) -> str:
     """Autograd numbers the variants of an op (SumBackward0, SumBackward1); they are one op here."""
     return _without_number(node.op)
 
@@ -285,7 +285,7 @@ def numbers_by_op(graph: LossGraph) -> Mapping[str, list[int]]:
     return _latest[0][1]
 
 
-def nodes_with(graph: LossGraph, ops: Iterable[str]) -> list[GraphNode]:
+def nodes_with(graph: LossGraph, ops: Iterable[str]) -> list[AutogradNode]:
     """The nodes of these ops, in the order of the graph."""
     known = numbers_by_op(graph)
     return [graph.nodes[number] for number in sorted([each for op in ops for each in known.get(op, ())])]

@@ -25,14 +25,14 @@ class HangCheck(RankCheck):
         self._found: dict[tuple[str, str], tuple[Finding, frozenset[int]]] = {}
 
     @abc.abstractmethod
-    def judge(self, scene: Scene) -> Iterable[Finding]:
+    def judge(self, scene: HangSituation) -> Iterable[Finding]:
         """Somebody is sure that nothing goes on; is it for the reason that this check knows?"""
 
     def see(self, record: Record, state: RunState) -> Iterable[Finding]:
         if isinstance(record, HangFact):
             hang = state.hang  # of a program of one process
             alone = hang is not None and hang.final and hang.world == 1
-            return self._found_in(Scene({0: hang}, {}, {}, 1) if hang is not None and alone else None)
+            return self._found_in(HangSituation({0: hang}, {}, {}, 1) if hang is not None and alone else None)
         return self._take_back(record, 0)
 
     def see_rank(self, rank: int, record: Record, ranks: RankStates) -> Iterable[Finding]:
@@ -41,7 +41,7 @@ class HangCheck(RankCheck):
         # One that tells its end says nothing of the others, who may have gone on and ended as well.
         return () if record.kind == ENDED else self._found_in(ranks.once(scene_of))
 
-    def _found_in(self, scene: Scene | None) -> Iterable[Finding]:
+    def _found_in(self, scene: HangSituation | None) -> Iterable[Finding]:
         if scene is None:
             return
         for finding in self.judge(scene):
@@ -67,7 +67,7 @@ _LEAST_STILL = 0.25
 
 
 @dataclass(frozen=True, eq=False)
-class Scene:
+class HangSituation:
     """By rank; a program of one process is rank 0 of 1. Of a thousand ranks each tells twice, and many checks
     look at it each time: what they ask for is found once."""
 
@@ -146,19 +146,19 @@ class Scene:
         return found
 
 
-def scene_of(ranks: RankStates) -> Scene | None:
+def scene_of(ranks: RankStates) -> HangSituation | None:
     """None while nobody is sure."""
     facts = {rank: state.hang for rank, state in ranks.states.items() if state.hang is not None}
     if ranks.world_size < 2 or not any(fact.final for fact in facts.values()):
         return None
-    return Scene(facts, ranks.ends, ranks.crashes, ranks.world_size)
+    return HangSituation(facts, ranks.ends, ranks.crashes, ranks.world_size)
 
 
 def stands(fact: HangFact) -> bool:
     return fact.final or (fact.kind != ENDED and fact.still_s >= _LEAST_STILL * fact.expected_s)
 
 
-def subject(rank: int, scene: Scene) -> str:
+def subject(rank: int, scene: HangSituation) -> str:
     return "The training" if scene.world == 1 else f"Rank {rank}"
 
 
@@ -275,15 +275,15 @@ class DeadlockCheck(HangCheck):
     reason: ClassVar[str]
 
     @abc.abstractmethod
-    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding: ...
+    def explain(self, deadlock: Deadlock, scene: HangSituation) -> Finding: ...
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
+    def judge(self, scene: HangSituation) -> Iterable[Finding]:
         deadlock = deadlock_of(scene)
         return [self.explain(deadlock, scene)] if deadlock is not None and deadlock.reason == self.reason else ()
 
 
 @functools.lru_cache(maxsize=1)  # every check asks for the same
-def deadlock_of(scene: Scene) -> Deadlock | None:
+def deadlock_of(scene: HangSituation) -> Deadlock | None:
     """None where some rank still runs, or stands for a reason of its own, or too little is known."""
     waiting = scene.waiting
     if scene.world < 2 or not waiting or not scene.standing | scene.ended >= set(range(scene.world)):
@@ -300,7 +300,7 @@ def deadlock_of(scene: Scene) -> Deadlock | None:
     return _by(ORDER, doing, waiting) if len(set(doing.values())) > 1 else Deadlock(UNKNOWN, (), waiting)
 
 
-def _out_of_data(scene: Scene, waiting: dict[int, HangFact]) -> Deadlock | None:
+def _out_of_data(scene: HangSituation, waiting: dict[int, HangFact]) -> Deadlock | None:
     """Some have finished their pass over the data, and the others are in the middle of theirs. One that has
     ended must have done so in good order, and after fewer steps."""
     crashed = {*scene.crashes, *(rank for rank, end in scene.ends.items() if end.exit_code)}

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Generic, TypeVar
 
 from torch_debugger.checks.base import Check, RunState, nodes_with, op_of, within
 from torch_debugger.checks.call_edits import called_name, calls_in, edit_line
-from torch_debugger.records import Comparison, Edit, Finding, GraphNode, LossGraph, ModelFact, ModuleFact, Place
+from torch_debugger.records import AutogradNode, Comparison, Edit, Finding, LossGraph, ModelFact, ModuleFact, Place
 
 _Judged = TypeVar("_Judged", LossGraph, Comparison)
 
@@ -59,18 +59,18 @@ SHAPE_ONLY = frozenset({
 BY_HAND = ("Pow", "Abs")
 
 
-def operands(graph: LossGraph, node: GraphNode) -> Iterator[GraphNode]:
+def operands(graph: LossGraph, node: AutogradNode) -> Iterator[AutogradNode]:
     """The nodes that made this node's operands; operands without a gradient have none."""
     for index in node.inputs:
         if index is not None and index < len(graph.nodes):
             yield graph.nodes[index]
 
 
-def first_operand(graph: LossGraph, node: GraphNode | None) -> GraphNode | None:
+def first_operand(graph: LossGraph, node: AutogradNode | None) -> AutogradNode | None:
     return next(operands(graph, node), None) if node is not None else None
 
 
-def origin(graph: LossGraph, node: GraphNode | None) -> GraphNode | None:
+def origin(graph: LossGraph, node: AutogradNode | None) -> AutogradNode | None:
     """The node whose values this one carries, shape-only ops skipped."""
     for _ in graph.nodes:  # a bound: a torn log may hold a loop
         following = first_operand(graph, node)
@@ -80,7 +80,9 @@ def origin(graph: LossGraph, node: GraphNode | None) -> GraphNode | None:
     return node
 
 
-def fed_by(graph: LossGraph, ops: Iterable[str], sources: Container[str]) -> Iterator[tuple[GraphNode, GraphNode]]:
+def fed_by(
+    graph: LossGraph, ops: Iterable[str], sources: Container[str]
+) -> Iterator[tuple[AutogradNode, AutogradNode]]:
     """The nodes of some ops whose first operand comes from one of the others, with that one; only changes of shape
     lie between them."""
     for node in nodes_with(graph, ops):
@@ -89,13 +91,13 @@ def fed_by(graph: LossGraph, ops: Iterable[str], sources: Container[str]) -> Ite
             yield node, source
 
 
-def dim_of(node: GraphNode) -> int:
+def dim_of(node: AutogradNode) -> int:
     """The dimension that a softmax runs over, counted from the front."""
     dim = int(float(node.saved.get("dim", -1)))
     return dim % len(node.shape) if node.shape else dim
 
 
-def prediction_in(graph: LossGraph, loss: GraphNode) -> GraphNode | None:
+def prediction_in(graph: LossGraph, loss: AutogradNode) -> AutogradNode | None:
     """What a loss compares with the target; in one written by hand, the side that has a gradient."""
     taken = first_operand(graph, loss)
     if taken is None or op_of(loss) not in BY_HAND:
@@ -113,14 +115,14 @@ def model_behind(graph: LossGraph, state: RunState) -> ModelFact | None:
     return next(iter(state.models.values())) if len(state.models) == 1 else None
 
 
-def line_of(graph: LossGraph, node: GraphNode) -> Place:
+def line_of(graph: LossGraph, node: AutogradNode) -> Place:
     """Where a loss function stands: its own call, else the line that computes the loss, else backward()."""
     if node.place is not None and node.place.file:
         return node.place
     return graph.made if graph.made.file else graph.place
 
 
-def call_of(graph: LossGraph, node: GraphNode) -> Place:
+def call_of(graph: LossGraph, node: AutogradNode) -> Place:
     """The line that calls a loss function; never the one that makes a loss module."""
     makes = node.place is None or not node.place.file or "Loss(" in (node.place.code or "")
     return graph.made if makes and graph.made.file else line_of(graph, node)
@@ -135,7 +137,7 @@ _NAMESPACES = ("torch", "F", "nn.functional", "torch.nn.functional", "functional
 
 @dataclass(frozen=True)
 class OutputActivation:
-    node: GraphNode
+    node: AutogradNode
     graph: LossGraph
     module: ModuleFact | None  # None where it is a function call
     model: ModelFact | None
@@ -184,7 +186,7 @@ class OutputActivation:
         return edit_line(place, code.replace(whole, inside, 1)) if whole and inside else None
 
 
-def output_activation(graph: LossGraph, node: GraphNode, state: RunState) -> OutputActivation:
+def output_activation(graph: LossGraph, node: AutogradNode, state: RunState) -> OutputActivation:
     """The model's last module of the node's kind, in definition order; a function call where it has none."""
     model, kind = model_behind(graph, state), "ReLU" if op_of(node) == "Relu" else op_of(node)
     found = [module for module in model.modules if module.kind == kind] if model else []

@@ -44,13 +44,13 @@ def examine_cut(crash: LiveCrash) -> GraphCut | None:
         lines = scope.on_line()
         # opt.zero_grad(); loss.backward(); opt.step()
         backward = [node for node in lines if "backward(" in ast.unparse(node)]
-        found = _Walk(crash, scope).back_from((backward or lines)[-1], _DEPTH) if lines else None
+        found = _BackwardWalk(crash, scope).back_from((backward or lines)[-1], _DEPTH) if lines else None
         if found is not None:
             return found
     return _switched_off(crash) or _frozen(crash) or _constant(crash)
 
 
-class _Walk:
+class _BackwardWalk:
     """From a statement back through the variables it reads."""
 
     def __init__(self, crash: LiveCrash, scope: Scope) -> None:

@@ -13,7 +13,7 @@ from torch.autograd.gradcheck import GradcheckError, gradcheck
 
 from torch_debugger.crashes.autograd_graph import graph_of_loss
 from torch_debugger.crashes.expressions import UNKNOWN, statement_node, value_of
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_place, walk_traceback
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor, statement_place, walk_traceback
 from torch_debugger.crashes.functions import Scope, scopes
 from torch_debugger.model.autograd_graph import walk_nodes
 from torch_debugger.records import Place
@@ -140,7 +140,7 @@ def failed_gradcheck(error: BaseException) -> Gradcheck | None:
     return _asserted(own[-1]) if is_a(error, AssertionError) and own else None
 
 
-def _asserted(seen: Seen) -> Gradcheck | None:
+def _asserted(seen: LiveFrame) -> Gradcheck | None:
     """assert gradcheck(f, inputs, raise_exception=False), or the same by way of a variable."""
     asserted = statement_node(seen)
     if not isinstance(asserted, ast.Assert):
@@ -158,7 +158,7 @@ def _asserted(seen: Seen) -> Gradcheck | None:
     return None
 
 
-def _of_gradcheck(seen: Seen, call: ast.Call) -> Gradcheck | None:
+def _of_gradcheck(seen: LiveFrame, call: ast.Call) -> Gradcheck | None:
     if len(call.args) < 2:
         return None
     target, inputs = call.args[:2]

@@ -14,7 +14,7 @@ from torch import nn
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_place
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor, statement_place
 from torch_debugger.crashes.functions import Scope
 from torch_debugger.crashes.replay import TIME_LIMIT_S, TooLong, copied, is_small
 from torch_debugger.model.hooks import without_global_hooks
@@ -115,7 +115,7 @@ def named_parameters(crash: LiveCrash) -> Iterator[tuple[str, torch.Tensor]]:
 
 # A forward run once more while every save for backward and every write in place is noted.
 @dataclass(frozen=True)
-class Moment:
+class ReplayMoment:
     """Where the replay was: the user's line, and the torch layer inside it, if one was running."""
 
     file: str
@@ -127,7 +127,7 @@ class Moment:
 @dataclass(frozen=True)
 class Write:
     operation: str
-    moment: Moment
+    moment: ReplayMoment
 
 
 @dataclass
@@ -135,7 +135,7 @@ class Conflict:
     """A tensor saved for backward and written into after that."""
 
     shape: tuple[int, ...]
-    saved: Moment
+    saved: ReplayMoment
     writes: list[Write] = field(default_factory=list)
 
 
@@ -203,14 +203,14 @@ def _memory(tensor: torch.Tensor) -> int:
         return 0
 
 
-def moment() -> Moment:
+def moment() -> ReplayMoment:
     layer: nn.Module | None = None
     for frame in frames(2):
-        module = Seen(frame, frame.f_lineno).module()
+        module = LiveFrame(frame, frame.f_lineno).module()
         if is_user_file(frame.f_code.co_filename):
-            return Moment(frame.f_code.co_filename, frame.f_lineno, module, layer)
+            return ReplayMoment(frame.f_code.co_filename, frame.f_lineno, module, layer)
         layer = layer or module
-    return Moment("", 0, None, layer)
+    return ReplayMoment("", 0, None, layer)
 
 
 # A forward run once more to see which of its operations gave a result without a graph.
@@ -224,8 +224,8 @@ class _Cuts(TorchFunctionMode):
     def __init__(self) -> None:
         super().__init__()
         self.deadline = time.monotonic() + TIME_LIMIT_S
-        self.cuts: dict[int, tuple[str, Moment]] = {}  # id of a result -> its cut
-        self.numbers: tuple[str, Moment] | None = None  # the last cut that gave no tensor
+        self.cuts: dict[int, tuple[str, ReplayMoment]] = {}  # id of a result -> its cut
+        self.numbers: tuple[str, ReplayMoment] | None = None  # the last cut that gave no tensor
         self.held: list[Any] = []  # an id is an object's only while it lives
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:

@@ -16,8 +16,8 @@ from torch import nn
 
 from torch_debugger.crashes.frames import (
     LiveCrash,
+    LiveFrame,
     Running,
-    Seen,
     carried_by,
     is_ours,
     kind_name,
@@ -91,7 +91,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
     leaf = _or(error, lambda: _first_leaf(error))
     cause = _or(leaf, lambda: quiet(leaf, text))
     whole = cause if leaf is error else error
-    frames: list[Seen] = _or([], lambda: walk_traceback(cause.__traceback__))
+    frames: list[LiveFrame] = _or([], lambda: walk_traceback(cause.__traceback__))
     roots = {id(module): name for name, module in running.models.items()}
     paths: dict[int, str] = _or({}, lambda: module_paths(frames, roots))
 
@@ -129,7 +129,9 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
     )
 
 
-def _flow(error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str], running: Running) -> list[FlowStep]:
+def _flow(
+    error: BaseException, frames: Sequence[LiveFrame], paths: Mapping[int, str], running: Running
+) -> list[FlowStep]:
     """What ran before a crash inside a model; before one behind it, the model's last call."""
     inside: list[FlowStep] = _or([], lambda: replay_shapes(error, frames, paths))
     if inside:
@@ -175,7 +177,7 @@ def _first_leaf(error: BaseException) -> BaseException:
     return error
 
 
-def _frame(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
+def _frame(seen: LiveFrame, paths: Mapping[int, str]) -> CrashFrame:
     module = seen.module()
     code_line, code = statement_at(seen.file, seen.line)
     return CrashFrame(
@@ -193,11 +195,11 @@ def _frame(seen: Seen, paths: Mapping[int, str]) -> CrashFrame:
     )
 
 
-def _bare(seen: Seen) -> CrashFrame:
+def _bare(seen: LiveFrame) -> CrashFrame:
     return CrashFrame(seen.file, seen.line, seen.function, "", False, None, None, ())
 
 
-def _user_place(frames: Sequence[Seen], paths: Mapping[int, str]) -> Place:
+def _user_place(frames: Sequence[LiveFrame], paths: Mapping[int, str]) -> Place:
     """The innermost line of the user's; of anyone's, where the user has none."""
     users = [seen for seen in frames if seen.user] or list(frames)
     if not users:

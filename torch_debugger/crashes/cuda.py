@@ -79,7 +79,7 @@ _UNSIGNED = 2**63
 
 
 @dataclass(frozen=True)
-class Source:
+class IndexSource:
     """An integer tensor on the CPU."""
 
     name: str
@@ -96,18 +96,18 @@ class Scores:
     ignored: int
 
 
-def index_tensors(crash: LiveCrash) -> list[Source]:
+def index_tensors(crash: LiveCrash) -> list[IndexSource]:
     """Of the last batches, then of the user's variables."""
     names = loop_names(crash)
     found = [
-        Source(names.get(name, name), tensor, age)
+        IndexSource(names.get(name, name), tensor, age)
         for age, batch in enumerate(crash.running.batches)
         for name, tensor in batch.items()
     ]
     for seen in reversed(crash.frames):
         for name, value in list(seen.locals.items())[:_NAMES] if seen.user else ():
             if is_tensor(value) and value.device.type == "cpu" and value.dtype in _INTEGERS:
-                found.append(Source(name, value, -1))
+                found.append(IndexSource(name, value, -1))
     unique = {id(source.tensor): source for source in reversed(found)}
     return [
         source
@@ -137,7 +137,7 @@ def lookups_out_of_range(crash: LiveCrash) -> tuple[DeviceLookup, ...]:
     return tuple(sorted(found, key=lambda lookup: (max(lookup.age, 0), excess[id(lookup)])))
 
 
-def _in_tables(crash: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
+def _in_tables(crash: LiveCrash, sources: list[IndexSource]) -> Iterator[DeviceLookup]:
     given = [item for call in crash.running.calls.values() for item in tree_leaves(call) if is_tensor(item)]
     shapes = {item.shape for item in given if item.dtype in _INTEGERS}
     for name, model in models_of(crash).items():
@@ -152,7 +152,7 @@ def _in_tables(crash: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup
                     yield DeviceLookup(evidence, layer_in(crash, name, model, path, layer), source.age)
 
 
-def _in_scores(crash: LiveCrash, sources: list[Source]) -> Iterator[DeviceLookup]:
+def _in_scores(crash: LiveCrash, sources: list[IndexSource]) -> Iterator[DeviceLookup]:
     for scores in _scores(crash):
         linear = [
             (name, model, path, layer)

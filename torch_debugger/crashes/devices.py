@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from torch_debugger.crashes.expressions import operands_of, parsed, resolve, running_expression
-from torch_debugger.crashes.frames import LiveCrash, Seen, describe, is_tensor, statement_place
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, describe, is_tensor, statement_place
 from torch_debugger.crashes.layers import arguments_of
 from torch_debugger.records import LocalTensor, Place
 from torch_debugger.records.crash import DeviceEvidence, MetTensor, ModelDevices
@@ -165,7 +165,7 @@ def _of_line(crash: LiveCrash) -> Iterator[Meeting]:
     yield from _handed_to_torch(crash, seen)
 
 
-def _handed_to_torch(crash: LiveCrash, seen: Seen) -> Iterator[Meeting]:
+def _handed_to_torch(crash: LiveCrash, seen: LiveFrame) -> Iterator[Meeting]:
     """The arguments of the torch function the line called, where that is one of Python's."""
     index = list(crash.frames).index(seen) + 1
     inner = crash.frames[index] if index < len(crash.frames) else None
@@ -243,7 +243,7 @@ def _written(code: str, kind: str) -> str | None:
     return (f"{kind}:{called[0]}" if called[0] else kind) if called else None
 
 
-def _by_variable(seen: Seen, place: Place, kind: str) -> Iterator[tuple[str, Place]]:
+def _by_variable(seen: LiveFrame, place: Place, kind: str) -> Iterator[tuple[str, Place]]:
     """The assignment of a variable of this statement that holds such a device."""
     for node in ast.walk(parsed(place.code or "")):
         value = resolve(node, seen) if isinstance(node, ast.Name | ast.Attribute) else None
@@ -258,16 +258,16 @@ _NAMES, _ITEMS = 2000, 64
 
 
 @dataclass(frozen=True)
-class Known:
+class NamedTensor:
     """A tensor under the user's name for it, in one frame."""
 
     name: str
     role: str  # variable | entry | attribute
-    seen: Seen
+    seen: LiveFrame
     owner: Any = None  # of an attribute
 
 
-def known_as(tensor: torch.Tensor, frames: Sequence[Seen]) -> Known | None:
+def known_as(tensor: torch.Tensor, frames: Sequence[LiveFrame]) -> NamedTensor | None:
     """The outermost frame of the user's whose running statement mentions the tensor, and its name there."""
     users = [seen for seen in frames if seen.user]
     for seen in users:
@@ -279,16 +279,16 @@ def known_as(tensor: torch.Tensor, frames: Sequence[Seen]) -> Known | None:
     return None
 
 
-def _names(tensor: torch.Tensor, seen: Seen) -> Iterator[Known]:
+def _names(tensor: torch.Tensor, seen: LiveFrame) -> Iterator[NamedTensor]:
     held = list(itertools.islice(seen.locals.items(), _NAMES))
     if seen.frame.f_globals is not seen.locals:
         held += list(itertools.islice(seen.frame.f_globals.items(), _NAMES))
     for name, value in held:
         if value is tensor:
-            yield Known(name, "variable", seen)
+            yield NamedTensor(name, "variable", seen)
     for name, value in held:
         if (key := _key(tensor, value)) is not None:
-            yield Known(f"{name}[{key!r}]", "entry", seen)
+            yield NamedTensor(f"{name}[{key!r}]", "entry", seen)
     for name, value in held:
         yield from _attributes(tensor, name, value, seen)
 
@@ -303,16 +303,16 @@ def _key(tensor: torch.Tensor, value: Any) -> Any:
     return None
 
 
-def _attributes(tensor: torch.Tensor, name: str, value: Any, seen: Seen) -> Iterator[Known]:
+def _attributes(tensor: torch.Tensor, name: str, value: Any, seen: LiveFrame) -> Iterator[NamedTensor]:
     held = getattr(value, "__dict__", None) if not is_a(value, type) and not is_tensor(value) else None
     for attribute, item in itertools.islice(held.items(), _NAMES) if type(held) is dict else ():
         if item is tensor:
-            yield Known(f"{name}.{attribute}", "attribute", seen, value)
+            yield NamedTensor(f"{name}.{attribute}", "attribute", seen, value)
         elif name == "self" and (key := _key(tensor, item)) is not None and attribute[:1] != "_":
-            yield Known(f"{name}.{attribute}[{key!r}]", "attribute", seen, value)
+            yield NamedTensor(f"{name}.{attribute}[{key!r}]", "attribute", seen, value)
 
 
-def made_at(known: Known) -> tuple[Place, str]:
+def made_at(known: NamedTensor) -> tuple[Place, str]:
     """The statement that gives the tensor its name, and the function it stands in."""
     name = known.name.partition("[")[0]
     if known.role != "attribute":
@@ -341,7 +341,7 @@ def layer_setting(crash: LiveCrash, path: str) -> Place:
     return Place()
 
 
-def device_text(seen: Seen, line: int, accelerator: torch.device, code: str = "") -> str:
+def device_text(seen: LiveFrame, line: int, accelerator: torch.device, code: str = "") -> str:
     """How to write the accelerator's device at a line of a frame; empty where nothing there tells it.
 
     A tensor that the line itself mentions comes first, then a variable that holds the device, then an

@@ -16,7 +16,7 @@ import torch
 from torch import nn
 
 from torch_debugger.crashes.frames import (
-    Seen,
+    LiveFrame,
     attribute,
     describe,
     is_tensor,
@@ -33,7 +33,7 @@ _FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)
 _ENTRIES = 6
 
 
-def value_of(seen: Seen, node: ast.AST) -> Any:
+def value_of(seen: LiveFrame, node: ast.AST) -> Any:
     """The object an expression stands for; UNKNOWN for calls, properties and all that would run code."""
     if isinstance(node, ast.Constant):
         return node.value
@@ -102,14 +102,14 @@ def entries_of(value: Any) -> tuple[str, ...]:
     return tuple(f".{name} {words_for(item)}" for name, item in held[:_ENTRIES])
 
 
-def statement_node(seen: Seen) -> ast.stmt | None:
+def statement_node(seen: LiveFrame) -> ast.stmt | None:
     """The innermost statement that covers the line."""
     nodes = ast.walk(tree_of(seen.file) or ast.Module([], []))
     covering = [node for node in nodes if isinstance(node, ast.stmt) and covers(node, seen.line)]
     return max(covering, key=lambda node: (node.lineno, node.col_offset), default=None)
 
 
-def expressions_in(seen: Seen) -> list[ast.expr]:
+def expressions_in(seen: LiveFrame) -> list[ast.expr]:
     """The expression that raised; where Python does not tell, all of the statement, inner ones first."""
     statement = statement_node(seen)
     nodes = list(_own_expressions(statement)) if statement is not None else []
@@ -124,7 +124,7 @@ def _own_expressions(node: ast.AST) -> Iterator[ast.expr]:
                 yield child
 
 
-def calls_on_line(seen: Seen) -> list[ast.Call]:
+def calls_on_line(seen: LiveFrame) -> list[ast.Call]:
     return [node for node in expressions_in(seen) if isinstance(node, ast.Call)]
 
 
@@ -138,7 +138,7 @@ class Binding:
     loops: bool = False  # a for loop's target: the value is what is looped over
 
 
-def binding_of(seen: Seen, name: str) -> Binding | None:
+def binding_of(seen: LiveFrame, name: str) -> Binding | None:
     """The last assignment to a name above the line, in the same function or file."""
     here, tree = statement_node(seen), tree_of(seen.file)
     if here is None or tree is None:
@@ -175,13 +175,13 @@ _MOST_OPERANDS = 64
 Named = tuple[str, Any]  # the user's text for it, the tensor
 
 
-def operands_of(seen: Seen, expression: str) -> list[Named]:
+def operands_of(seen: LiveFrame, expression: str) -> list[Named]:
     """The tensors that meet in an expression, under the names it gives them."""
     body = getattr(parsed(expression), "body", [])
     return list(_operands(body[0].value, seen, outermost=True)) if body and isinstance(body[0], ast.Expr) else []
 
 
-def _operands(node: ast.AST, seen: Seen, outermost: bool = False) -> Iterator[Named]:
+def _operands(node: ast.AST, seen: LiveFrame, outermost: bool = False) -> Iterator[Named]:
     value = resolve(node, seen)
     if is_tensor(value):
         yield ast.unparse(node), value
@@ -206,7 +206,7 @@ def _operands(node: ast.AST, seen: Seen, outermost: bool = False) -> Iterator[Na
             yield from _operands(part, seen)
 
 
-def running_expression(seen: Seen) -> str:
+def running_expression(seen: LiveFrame) -> str:
     """The expression of the frame's line that raised; where Python does not tell, the statement's whole one."""
     if seen.failing:
         return seen.failing
@@ -216,7 +216,7 @@ def running_expression(seen: Seen) -> str:
     return re.sub(r"(?s)^(return\s+|[\w.\[\], ]+=(?!=)\s*)", "", seen.code)
 
 
-def resolve(node: ast.AST, seen: Seen) -> Any:
+def resolve(node: ast.AST, seen: LiveFrame) -> Any:
     """The object a name, an attribute or an entry stands for, read from dictionaries only; None if unknown."""
     if isinstance(node, ast.Name):
         return seen.named(node.id)
@@ -233,13 +233,13 @@ _LOOKED_AT = (ast.Name, ast.Attribute, ast.Subscript, ast.Call)
 
 
 @dataclass(frozen=True)
-class Condition:
+class FailedCondition:
     test: ast.expr
     asserted: bool  # of an assert; else of the `if` around a raise
     values: tuple[tuple[str, Any], ...]  # its parts whose value is known, as ast.unparse writes them
 
 
-def condition_at(seen: Seen) -> Condition | None:
+def condition_at(seen: LiveFrame) -> FailedCondition | None:
     """None where the frame's line is neither an assert nor a raise below an if."""
     around = [node for node in ast.walk(tree_of(seen.file) or ast.Module([], [])) if covers(node, seen.line)]
     line = statement_node(seen)
@@ -255,7 +255,7 @@ def condition_at(seen: Seen) -> Condition | None:
         if isinstance(node, _LOOKED_AT):
             with contextlib.suppress(UnknownValueError):
                 found.setdefault(ast.unparse(node), computed_value(node, seen.frame))
-    return Condition(test, isinstance(line, ast.Assert), tuple(found.items()))
+    return FailedCondition(test, isinstance(line, ast.Assert), tuple(found.items()))
 
 
 # What an expression of the user's line stood for, worked out again from the live frame.
@@ -290,7 +290,7 @@ def computed_value(node: ast.expr, frame: FrameType) -> Any:
         raise UnknownValueError from error
 
 
-def computed_or_none(node: ast.expr, seen: Seen) -> Any:
+def computed_or_none(node: ast.expr, seen: LiveFrame) -> Any:
     try:
         return computed_value(node, seen.frame)
     except UnknownValueError:

@@ -43,7 +43,7 @@ _LAUNCHERS = ("<frozen runpy>", "<frozen importlib", "runpy.py")
 
 
 @dataclass(frozen=True)
-class Seen:
+class LiveFrame:
     """One frame of the traceback, still alive."""
 
     frame: FrameType
@@ -119,15 +119,15 @@ def is_ours(file: str) -> bool:
     return file.startswith(package_folder()) and not is_user_file(file)
 
 
-def every_frame(traceback: TracebackType | None) -> Iterator[Seen]:
+def every_frame(traceback: TracebackType | None) -> Iterator[LiveFrame]:
     while traceback is not None:
-        yield Seen(traceback.tb_frame, traceback.tb_lineno, traceback.tb_lasti)
+        yield LiveFrame(traceback.tb_frame, traceback.tb_lineno, traceback.tb_lasti)
         traceback = traceback.tb_next
 
 
-def walk_traceback(traceback: TracebackType | None) -> list[Seen]:
+def walk_traceback(traceback: TracebackType | None) -> list[LiveFrame]:
     """The frames from the outside in, without those of our package and of what launched the script."""
-    found: list[Seen] = []
+    found: list[LiveFrame] = []
     launched = False
     for seen in every_frame(traceback):
         launched = launched or is_ours(seen.file)
@@ -141,7 +141,7 @@ def is_launcher(file: str) -> bool:
     return any(name in file for name in _LAUNCHERS)
 
 
-def tensors_in(seen: Seen) -> tuple[LocalTensor, ...]:
+def tensors_in(seen: LiveFrame) -> tuple[LocalTensor, ...]:
     """The tensors a frame can name: locals, entries of small containers, attributes its line mentions."""
     found = itertools.chain(_locals(seen.frame.f_locals), _mentioned(seen))
     described: dict[str, LocalTensor] = {}
@@ -168,7 +168,7 @@ def _entries(value: Any) -> list[tuple[Any, Any]]:
     return []
 
 
-def _mentioned(seen: Seen) -> Iterator[tuple[str, Any]]:
+def _mentioned(seen: LiveFrame) -> Iterator[tuple[str, Any]]:
     """Tensors the crashing line reaches through attributes or globals: self.weight, TABLE."""
     if not seen.user:
         return
@@ -249,23 +249,23 @@ class LiveCrash:
     """Examiners look and touch nothing: no op that changes a tensor, no sync of a device that may be dead."""
 
     error: BaseException
-    frames: Sequence[Seen]  # the outermost first, ours left out
+    frames: Sequence[LiveFrame]  # the outermost first, ours left out
     paths: Mapping[int, str]  # id(module) -> net.fc1
     running: Running
     eager: EagerAnswer | None = None  # of a compiled call: how it goes without the compiler
 
     @property
-    def innermost(self) -> Seen | None:
+    def innermost(self) -> LiveFrame | None:
         return self.frames[-1] if self.frames else None
 
     @property
-    def user_frame(self) -> Seen | None:
+    def user_frame(self) -> LiveFrame | None:
         """The innermost frame of the user's own code."""
         return next(iter(self.user_frames), None)
 
-    def called_by_user(self, *file_ends: str) -> Seen | None:
+    def called_by_user(self, *file_ends: str) -> LiveFrame | None:
         """The frame of the function in such a file that the user's line calls."""
-        found: Seen | None = None
+        found: LiveFrame | None = None
         for seen in reversed(self.frames):
             if seen.user:
                 return found
@@ -273,7 +273,7 @@ class LiveCrash:
                 found = seen
         return None
 
-    def frame_of(self, function: str, file_end: str = "") -> Seen | None:
+    def frame_of(self, function: str, file_end: str = "") -> LiveFrame | None:
         """The innermost frame of this function in a file that ends so."""
         for seen in reversed(self.frames):
             if seen.function == function and seen.file.endswith(file_end):
@@ -281,7 +281,7 @@ class LiveCrash:
         return None
 
     @property
-    def user_frames(self) -> list[Seen]:
+    def user_frames(self) -> list[LiveFrame]:
         """The innermost first."""
         return [seen for seen in reversed(self.frames) if seen.user]
 
@@ -299,7 +299,7 @@ _VALUES, _TEXT, _READ = 60, 80, 2000
 _CONTAINERS = (list, tuple, dict, set, frozenset, str, bytes)
 
 
-def values_in(seen: Seen) -> tuple[LocalValue, ...]:
+def values_in(seen: LiveFrame) -> tuple[LocalValue, ...]:
     """The frame's own locals; at module level only the names the failing statement mentions."""
     if not seen.user:
         return ()

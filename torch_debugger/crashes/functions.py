@@ -18,7 +18,7 @@ from torch_debugger.crashes.expressions import (
     resolve,
     value_of,
 )
-from torch_debugger.crashes.frames import LiveCrash, Seen, statement_place
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, statement_place
 from torch_debugger.records import Place
 from torch_debugger.source.files import covers, is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.objects import is_a
@@ -32,7 +32,7 @@ _NESTED = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 class Scope:
     """The innermost function around a frame's line, or the whole file at its top level."""
 
-    def __init__(self, seen: Seen) -> None:
+    def __init__(self, seen: LiveFrame) -> None:
         self.seen = seen
         self.file, self.line = seen.file, seen.line
         tree = tree_of(seen.file)
@@ -105,7 +105,7 @@ SEVERAL = (nn.LSTM, nn.GRU, nn.RNN, nn.LSTMCell, nn.MultiheadAttention)
 
 
 @dataclass(frozen=True)
-class Maker:
+class MakingCall:
     """What is known of the call that made a value; empty where nothing is."""
 
     place: Place = field(default_factory=Place)
@@ -115,11 +115,11 @@ class Maker:
     returns: str = ""  # nothing | several
     returning: Place = field(default_factory=Place)
     call: ast.Call | None = None
-    seen: Seen | None = None
+    seen: LiveFrame | None = None
     function: Any = None  # what ran: the forward of a module, or the function itself
 
 
-def maker_of(crash: LiveCrash, seen: Seen, node: ast.expr) -> Maker:
+def maker_of(crash: LiveCrash, seen: LiveFrame, node: ast.expr) -> MakingCall:
     """The call that made what an expression stands for: the expression itself, or what its name was given."""
     place, value = place_at(seen.file, node.lineno), node
     if isinstance(node, ast.Name):
@@ -128,9 +128,9 @@ def maker_of(crash: LiveCrash, seen: Seen, node: ast.expr) -> Maker:
             return _handed_in(crash, seen, node.id)
         place, value = binding.place, binding.value
         if binding.loops:
-            return Maker(place, ast.unparse(value), kind="loop")
+            return MakingCall(place, ast.unparse(value), kind="loop")
     if not isinstance(value, ast.Call):
-        return Maker(place, ast.unparse(value), kind="expression")
+        return MakingCall(place, ast.unparse(value), kind="expression")
     made_by = value_of(seen, value.func)
     if isinstance(value.func, ast.Call):  # Net()(x): built and called at once
         built = value_of(seen, value.func.func)
@@ -138,25 +138,27 @@ def maker_of(crash: LiveCrash, seen: Seen, node: ast.expr) -> Maker:
     return _described(crash, made_by, place, value, seen)
 
 
-def _handed_in(crash: LiveCrash, seen: Seen, name: str) -> Maker:
+def _handed_in(crash: LiveCrash, seen: LiveFrame, name: str) -> MakingCall:
     """An argument of the function: what the caller's line gave it, through calls of torch's modules."""
     code = seen.frame.f_code
     names = code.co_varnames[: code.co_argcount]
     index = next((place for place, frame in enumerate(crash.frames) if frame is seen), 0)
     outer = next((frame for frame in reversed(crash.frames[:index]) if frame.user), None)
     if name not in names or outer is None:
-        return Maker()
+        return MakingCall()
     position = names.index(name) - (1 if names[0] == "self" else 0)
     calls = [call for call in calls_on_line(outer) if len(call.args) > position >= 0]
-    return maker_of(crash, outer, calls[0].args[position]) if len(calls) == 1 else Maker()
+    return maker_of(crash, outer, calls[0].args[position]) if len(calls) == 1 else MakingCall()
 
 
-def maker_before(crash: LiveCrash, layer: nn.Module) -> Maker:
+def maker_before(crash: LiveCrash, layer: nn.Module) -> MakingCall:
     """The layer of an nn.Sequential that ran before."""
     return _described(crash, layer, Place(), None, None)
 
 
-def _described(crash: LiveCrash, made_by: Any, place: Place, call: ast.Call | None, seen: Seen | None) -> Maker:
+def _described(
+    crash: LiveCrash, made_by: Any, place: Place, call: ast.Call | None, seen: LiveFrame | None
+) -> MakingCall:
     text = ast.unparse(call) if call is not None else ""
     path, function, returns = "", made_by, ("", Place())
     if is_a(made_by, nn.Module):
@@ -171,7 +173,7 @@ def _described(crash: LiveCrash, made_by: Any, place: Place, call: ast.Call | No
     else:
         kind = (getattr(made_by, "__qualname__", "") if made_by is not UNKNOWN else "").removesuffix(".forward")
         returns = _returns(made_by)
-    return Maker(place, text, path, kind, *returns, call, seen, function)
+    return MakingCall(place, text, path, kind, *returns, call, seen, function)
 
 
 def _returns(function: Any) -> tuple[str, Place]:
@@ -212,7 +214,7 @@ def is_none(node: ast.expr | None) -> bool:
 
 
 # Where the user's files call a function: the files that a traceback goes through, and the script itself.
-def user_files(frames: Iterable[Seen]) -> list[str]:
+def user_files(frames: Iterable[LiveFrame]) -> list[str]:
     """The innermost first."""
     files = {seen.file: None for seen in reversed(list(frames)) if seen.user}
     script = getattr(sys.modules.get("__main__"), "__file__", None)
@@ -229,7 +231,7 @@ def calls_in_files(files: Iterable[str], *names: str) -> Iterator[tuple[Place, a
             yield place_at(file, call.lineno), call
 
 
-def aliases_of(frames: Iterable[Seen], value: object) -> set[str]:
+def aliases_of(frames: Iterable[LiveFrame], value: object) -> set[str]:
     """The names under which the user's frames know an object: DDP for DistributedDataParallel."""
     users = [seen for seen in frames if seen.user]
     spaces = [names for seen in users for names in (seen.frame.f_globals, seen.locals)]

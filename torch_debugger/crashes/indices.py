@@ -20,7 +20,7 @@ from torch_debugger.crashes.expressions import (
     expressions_in,
     is_plain_tensor,
 )
-from torch_debugger.crashes.frames import LiveCrash, Seen, describe, is_tensor
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, describe, is_tensor
 from torch_debugger.crashes.layers import describe_layer
 from torch_debugger.model.autograd_graph import walk_nodes
 from torch_debugger.records import LayerFact, Place
@@ -139,7 +139,7 @@ def lookups_of(crash: LiveCrash) -> Iterator[Lookup]:
         yield from _given(crash, innermost)
 
 
-def _given(crash: LiveCrash, seen: Seen) -> Iterator[Lookup]:
+def _given(crash: LiveCrash, seen: LiveFrame) -> Iterator[Lookup]:
     held = seen.locals
     given, weight, target = held.get("input"), held.get("weight"), held.get("target")
     if seen.function in _TABLES and torch.is_tensor(weight):
@@ -158,7 +158,7 @@ def _given(crash: LiveCrash, seen: Seen) -> Iterator[Lookup]:
         yield Lookup(seen.function, target, classes, 0, given, 1, held.get("ignore_index"))
 
 
-def _written(seen: Seen) -> Iterator[Lookup]:
+def _written(seen: LiveFrame) -> Iterator[Lookup]:
     for node in expressions_in(seen):
         with contextlib.suppress(UnknownValueError):
             if isinstance(node, ast.Subscript):
@@ -167,7 +167,7 @@ def _written(seen: Seen) -> Iterator[Lookup]:
                 yield from _called(seen, node)
 
 
-def _brackets(seen: Seen, node: ast.Subscript) -> Iterator[Lookup]:
+def _brackets(seen: LiveFrame, node: ast.Subscript) -> Iterator[Lookup]:
     table, place = computed_value(node.value, seen.frame), 0
     parts = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     if not torch.is_tensor(table):
@@ -191,7 +191,7 @@ def _brackets(seen: Seen, node: ast.Subscript) -> Iterator[Lookup]:
         place += value.dim() if torch.is_tensor(value) and value.dtype is torch.bool else 1
 
 
-def _called(seen: Seen, node: ast.Call) -> Iterator[Lookup]:
+def _called(seen: LiveFrame, node: ast.Call) -> Iterator[Lookup]:
     if not isinstance(node.func, ast.Attribute | ast.Name):
         return
     owner = node.func.value if isinstance(node.func, ast.Attribute) else None

@@ -9,7 +9,7 @@ from typing import Any
 from torch import nn
 from torch.nn.utils.rnn import PackedSequence
 
-from torch_debugger.crashes.frames import Seen, constructions_of, describe, is_tensor
+from torch_debugger.crashes.frames import LiveFrame, constructions_of, describe, is_tensor
 from torch_debugger.records import LayerFact, LocalTensor, Place
 from torch_debugger.source.constructors import constructor_places
 from torch_debugger.source.files import place_at
@@ -28,7 +28,7 @@ _CALLERS = ("_call_impl", "_wrapped_call_impl")
 _MODULE_LIMIT, _STRAY_LIMIT = 50_000, 1000
 
 
-def module_paths(frames: Sequence[Seen], roots: Mapping[int, str]) -> dict[int, str]:
+def module_paths(frames: Sequence[LiveFrame], roots: Mapping[int, str]) -> dict[int, str]:
     """id(module) -> path, for every module under a root that the traceback went through."""
     paths: dict[int, str] = {}
     owner: nn.Module | None = None
@@ -67,7 +67,7 @@ def _name_strays(owner: nn.Module | None, paths: dict[int, str]) -> None:
                 _name_below(item, f"{paths[id(owner)]}.{name}[{key!r}]", paths)
 
 
-def find_layer(frames: Sequence[Seen], paths: Mapping[int, str]) -> LayerFact | None:
+def find_layer(frames: Sequence[LiveFrame], paths: Mapping[int, str]) -> LayerFact | None:
     """The innermost module of the traceback, if the code that ran is that of one of torch's."""
     ran = next((seen for seen in reversed(frames) if seen.module() is not None), None)
     layer = ran.module() if ran is not None else None
@@ -135,7 +135,7 @@ def _settings(layer: nn.Module) -> dict[str, int | float | str]:
     return kept
 
 
-def _constructors(frames: Sequence[Seen], paths: Mapping[int, str], layer: nn.Module) -> dict[str, Place]:
+def _constructors(frames: Sequence[LiveFrame], paths: Mapping[int, str], layer: nn.Module) -> dict[str, Place]:
     """The lines that construct the layer and the modules around it."""
     path = paths.get(id(layer))
     files = list(dict.fromkeys(seen.file for seen in reversed(frames) if seen.user))
@@ -148,7 +148,7 @@ def _constructors(frames: Sequence[Seen], paths: Mapping[int, str], layer: nn.Mo
     return {}
 
 
-def arguments_of(frames: Sequence[Seen], layer: nn.Module) -> dict[str, Any]:
+def arguments_of(frames: Sequence[LiveFrame], layer: nn.Module) -> dict[str, Any]:
     """What a layer was called with, under the names of its forward: as its caller gave it, where nothing was
     rebound yet."""
     given: dict[str, Any] = {}
@@ -167,7 +167,7 @@ def arguments_of(frames: Sequence[Seen], layer: nn.Module) -> dict[str, Any]:
     return {names[int(key)] if key.isdigit() and int(key) < len(names) else key: given[key] for key in given}
 
 
-def _inputs(frames: Sequence[Seen], layer: nn.Module) -> tuple[LocalTensor, ...]:
+def _inputs(frames: Sequence[LiveFrame], layer: nn.Module) -> tuple[LocalTensor, ...]:
     given = list(arguments_of(frames, layer).items())
     first: Any = given[0][1] if given else None
     facts: list[LocalTensor | None] = []

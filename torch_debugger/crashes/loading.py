@@ -18,9 +18,9 @@ import torch
 from torch.utils.data import IterableDataset
 
 from torch_debugger.crashes.capture import file_limit
-from torch_debugger.crashes.frames import LiveCrash, Seen
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame
 from torch_debugger.crashes.loading_dataloader import (
-    Loading,
+    FailedLoading,
     batch_indices,
     describe_loader,
     failed_batch,
@@ -64,7 +64,7 @@ _KEPT, _SAMPLES = 16, 100_000
 _HEAD = re.compile(r"Caught (\w+) in DataLoader worker process (\d+)\.\nOriginal ")
 
 
-def sample_failure(crash: LiveCrash, loading: Loading) -> SampleFailure | None:
+def sample_failure(crash: LiveCrash, loading: FailedLoading) -> SampleFailure | None:
     """Either the frames go through torch's fetch.py, or they hand on what a worker caught."""
     names = ("fetch", "<listcomp>")
     fetching = [
@@ -94,7 +94,9 @@ def sample_failure(crash: LiveCrash, loading: Loading) -> SampleFailure | None:
     return _looked_again(failure, fetch_again(loading.dataset, indices or every))
 
 
-def _here(crash: LiveCrash, loading: Loading, until: Sequence[Seen], inside: Sequence[Seen]) -> SampleFailure:
+def _here(
+    crash: LiveCrash, loading: FailedLoading, until: Sequence[LiveFrame], inside: Sequence[LiveFrame]
+) -> SampleFailure:
     fetch = next(seen for seen in reversed(until) if seen.function == "fetch")
     collating = "collate_fn(" in line_at(until[-1].file, until[-1].line)
     listed = fetch.locals.get("possibly_batched_index")
@@ -202,7 +204,7 @@ def _leaves(kept: Any, depth: int = 0) -> Iterator[Any]:
             yield item
 
 
-def _filling_line(seen: Seen, path: str, value: Any) -> Place:
+def _filling_line(seen: LiveFrame, path: str, value: Any) -> Place:
     """The first line of the user's file that puts something into it."""
     file, name = seen.file, path.rpartition(".")[2]
     for node in ast.walk(tree_of(file) or ast.Module([], [])):

@@ -26,7 +26,7 @@ from torch_debugger.source.syntax import called_name, methods_of
 
 
 @dataclass(frozen=True)
-class Loading:
+class FailedLoading:
     """The live objects."""
 
     iterator: Any
@@ -34,17 +34,17 @@ class Loading:
     loader: Any = None
 
 
-def find_loading(crash: LiveCrash) -> Loading | None:
+def find_loading(crash: LiveCrash) -> FailedLoading | None:
     """The iterator whose method is in the traceback."""
     held = [seen.locals.get("self") for seen in reversed(crash.frames) if not seen.user]
     found = [value for value in held if is_a(value, _BaseDataLoaderIter)]
     return loading_of(crash, found[0]) if found else None
 
 
-def loading_of(crash: LiveCrash, iterator: Any) -> Loading:
+def loading_of(crash: LiveCrash, iterator: Any) -> FailedLoading:
     dataset = iterator._dataset
     loader = next((value for _, value in named_loaders(crash) if value.dataset is dataset), None)
-    return Loading(iterator, dataset, loader)
+    return FailedLoading(iterator, dataset, loader)
 
 
 def named_loaders(crash: LiveCrash) -> Iterator[tuple[str, Any]]:
@@ -55,7 +55,7 @@ def named_loaders(crash: LiveCrash) -> Iterator[tuple[str, Any]]:
             yield from ((name, value) for name, value in list(names.items()) if issubclass(type(value), DataLoader))
 
 
-def describe_loader(crash: LiveCrash, loading: Loading) -> LoaderState:
+def describe_loader(crash: LiveCrash, loading: FailedLoading) -> LoaderState:
     iterator, dataset = loading.iterator, loading.dataset
     workers = getattr(iterator, "_num_workers", getattr(loading.loader, "num_workers", 0))
     return LoaderState(
@@ -180,12 +180,12 @@ _BATCHED = ("number", *_CONTAINERS, "tensor", "ndarray", "str", "bytes")
 
 
 @dataclass(frozen=True)
-class Form:
+class ValueForm:
     """The kind of a value and, of containers, the forms of its parts."""
 
     kind: str
     detail: str = ""  # float32 [3, 8]
-    parts: tuple[tuple[str, Form], ...] = ()  # by how they are reached: [0], ['image']
+    parts: tuple[tuple[str, ValueForm], ...] = ()  # by how they are reached: [0], ['image']
     own_bytes: int = 0
 
     @property
@@ -211,34 +211,34 @@ class Form:
         return " ".join(filter(None, (self.kind, self.detail)))
 
 
-def form_of(value: Any, depth: int = 0) -> Form:
+def form_of(value: Any, depth: int = 0) -> ValueForm:
     """Of values of the user's classes only the name: they are not asked anything."""
     if value is None:
-        return Form("None")
+        return ValueForm("None")
     if is_a(value, torch.Tensor):
-        return Form("tensor", f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}", (), value.nbytes)
+        return ValueForm("tensor", f"{str(value.dtype).removeprefix('torch.')} {list(value.shape)}", (), value.nbytes)
     if is_a(value, numpy.ndarray):
         kind = "ndarray" if value.dtype.kind not in "USO" else f"ndarray of {value.dtype}"
-        return Form(kind, f"{value.dtype} {list(value.shape)}" if kind == "ndarray" else "", (), value.nbytes)
+        return ValueForm(kind, f"{value.dtype} {list(value.shape)}" if kind == "ndarray" else "", (), value.nbytes)
     if is_a(value, numpy.generic) and not is_a(value, (str, bytes)):
-        return Form("numpy scalar", str(value.dtype))
+        return ValueForm("numpy scalar", str(value.dtype))
     if is_a(value, Mapping) and type(value) is dict:
-        return Form("dict", str(len(value)), _parts(((f"[{key!r}]", item) for key, item in value.items()), depth))
+        return ValueForm("dict", str(len(value)), _parts(((f"[{key!r}]", item) for key, item in value.items()), depth))
     if is_a(value, tuple) or is_a(value, list):
         # also of a class of the user's, without asking it
         held: list[Any] = list(list.__iter__(value) if is_a(value, list) else tuple.__iter__(value))
         numbered = ((f"[{place}]", item) for place, item in enumerate(held[:_PARTS]))
-        return Form("list" if is_a(value, list) else "tuple", str(len(held)), _parts(numbered, depth))
-    return Form(kind_name(type(value)))
+        return ValueForm("list" if is_a(value, list) else "tuple", str(len(held)), _parts(numbered, depth))
+    return ValueForm(kind_name(type(value)))
 
 
-def _parts(items: Any, depth: int) -> tuple[tuple[str, Form], ...]:
+def _parts(items: Any, depth: int) -> tuple[tuple[str, ValueForm], ...]:
     if depth >= _DEPTH:
         return ()
     return tuple((key, form_of(item, depth + 1)) for (key, item), _ in zip(items, range(_PARTS), strict=False))
 
 
-def odd_part(samples: Sequence[tuple[int, Form]], path: str = "") -> OddPart | None:
+def odd_part(samples: Sequence[tuple[int, ValueForm]], path: str = "") -> OddPart | None:
     """The first part that no batch can be made of, or that differs from what the other samples have."""
     kinds = Counter(form.kind_in_batch for _, form in samples)
     rare = next((kind for kind in kinds if kind not in _BATCHED), "")
@@ -266,7 +266,7 @@ def odd_part(samples: Sequence[tuple[int, Form]], path: str = "") -> OddPart | N
     return None
 
 
-def _differing(samples: Sequence[tuple[int, Form]], path: str, is_odd: Callable[[Form], bool]) -> OddPart:
+def _differing(samples: Sequence[tuple[int, ValueForm]], path: str, is_odd: Callable[[ValueForm], bool]) -> OddPart:
     odd = [(index, form) for index, form in samples if is_odd(form)]
     usual = Counter(form.words for _, form in samples if not is_odd(form)).most_common(1)
     indices = tuple(index for index, _ in odd)[:_PARTS]

@@ -21,8 +21,8 @@ import torch
 from torch.utils.data import DataLoader, IterableDataset, default_collate
 
 from torch_debugger.crashes.expressions import UNKNOWN, UnknownValueError, computed_value
-from torch_debugger.crashes.frames import LiveCrash, Seen, kind_name, walk_traceback
-from torch_debugger.crashes.loading_dataloader import Form, Loading, form_of
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, kind_name, walk_traceback
+from torch_debugger.crashes.loading_dataloader import FailedLoading, ValueForm, form_of
 from torch_debugger.model.forks import ForkedTask
 from torch_debugger.records import Place
 from torch_debugger.records.crash_loading import LoaderCall, LoaderUse, MissingFile, Raised, Subscripted
@@ -35,7 +35,7 @@ _TEXT, _KEYS, _ENTRIES = 80, 5, 2000
 _PLAIN = (int, float, bool, str, bytes, type(None))
 
 
-def describe_raised(error: BaseException, frames: Sequence[Seen]) -> Raised:
+def describe_raised(error: BaseException, frames: Sequence[LiveFrame]) -> Raised:
     """What the innermost frame of the user's tells about the exception."""
     users = [seen for seen in frames if seen.user]
     if not users:
@@ -67,7 +67,7 @@ def first_line(error: BaseException) -> str:
     return lines[0][:300] if lines else ""
 
 
-def _asked_index(users: Sequence[Seen]) -> int | None:
+def _asked_index(users: Sequence[LiveFrame]) -> int | None:
     """What the innermost __getitem__ of the user's was asked for."""
     for seen in reversed(users):
         code = seen.frame.f_code
@@ -86,7 +86,7 @@ def _parse(text: str) -> ast.AST | None:
     return None
 
 
-def _computed(node: ast.AST, seen: Seen) -> Any:
+def _computed(node: ast.AST, seen: LiveFrame) -> Any:
     """UNKNOWN where it cannot be told."""
     try:
         return computed_value(node, seen.frame) if isinstance(node, ast.expr) else UNKNOWN
@@ -94,7 +94,7 @@ def _computed(node: ast.AST, seen: Seen) -> Any:
         return UNKNOWN
 
 
-def _reach(tree: ast.AST, seen: Seen) -> Iterator[tuple[str, str]]:
+def _reach(tree: ast.AST, seen: LiveFrame) -> Iterator[tuple[str, str]]:
     """The largest parts of the expression that are plain values: path = 'a.png'."""
     for node in ast.iter_child_nodes(tree):
         value = _computed(node, seen) if not isinstance(node, ast.Constant) else UNKNOWN
@@ -106,7 +106,7 @@ def _reach(tree: ast.AST, seen: Seen) -> Iterator[tuple[str, str]]:
             yield from _reach(node, seen)
 
 
-def _subscripted(error: BaseException, tree: ast.AST, seen: Seen) -> Subscripted | None:
+def _subscripted(error: BaseException, tree: ast.AST, seen: LiveFrame) -> Subscripted | None:
     """The one entry the statement asks for that its container does not have."""
     if not isinstance(error, (KeyError, IndexError)):
         return None
@@ -172,7 +172,7 @@ _STACK = re.compile(r'^  File "(.+)", line (\d+) in ', re.MULTILINE)
 class Refetched:
     """What became of the samples, in the order they were asked for."""
 
-    forms: list[tuple[int, Form]] = field(default_factory=list)
+    forms: list[tuple[int, ValueForm]] = field(default_factory=list)
     raised: list[tuple[int, Raised]] = field(default_factory=list)
     stuck: int | None = None  # asked for and never answered
     died: bool = False  # the fork ended by itself at that sample
@@ -209,7 +209,7 @@ def _fetch_all(dataset: Any, indices: Iterable[int], writing: int, limit_s: floa
     for index in indices:
         os.write(writing, f"?{index}\n".encode())
         try:
-            result: Form | Raised = form_of(dataset[index])
+            result: ValueForm | Raised = form_of(dataset[index])
         except BaseException as error:  # SystemExit too: it ends a worker
             result = describe_raised(error, walk_traceback(error.__traceback__))
         os.write(writing, b"=" + binascii.hexlify(pickle.dumps(result)) + b"\n")
@@ -252,7 +252,7 @@ _FETCHED = 64  # samples for one batch at most: enough to see its form
 _USES = (TypeError, ValueError, AttributeError, KeyError, IndexError)
 
 
-def loader_call(crash: LiveCrash) -> tuple[LoaderCall, Loading] | None:
+def loader_call(crash: LiveCrash) -> tuple[LoaderCall, FailedLoading] | None:
     """The arguments of the DataLoader(...) that is in the traceback."""
     seen = crash.frame_of("__init__", "dataloader.py")
     made = seen.locals.get("self") if seen is not None else None
@@ -266,10 +266,10 @@ def loader_call(crash: LiveCrash) -> tuple[LoaderCall, Loading] | None:
         if name not in ("self", "dataset") and not is_default and not (name == "shuffle" and not value):
             given[name] = repr(value)[:80] if is_one_of(value, _SETTINGS) else type(value).__name__
     dataset = held.get("dataset")
-    return LoaderCall(given, is_a(dataset, IterableDataset)), Loading(None, dataset, made)
+    return LoaderCall(given, is_a(dataset, IterableDataset)), FailedLoading(None, dataset, made)
 
 
-def loader_use(crash: LiveCrash) -> tuple[LoaderUse, Loading] | None:
+def loader_use(crash: LiveCrash) -> tuple[LoaderUse, FailedLoading] | None:
     """When the innermost line is the user's own and reads a loader or what came out of it."""
     seen = crash.innermost
     if seen is None or not seen.user or not is_a(crash.error, _USES):
@@ -279,10 +279,10 @@ def loader_use(crash: LiveCrash) -> tuple[LoaderUse, Loading] | None:
     if found is None:
         return None
     use, loader = found
-    return use, Loading(None, loader.dataset, loader)
+    return use, FailedLoading(None, loader.dataset, loader)
 
 
-def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
+def _loops(seen: LiveFrame, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
     """The loop that failed to unpack a batch, or whose variable the failing expression uses."""
     for loop in for_statements(seen):
         named = next(loader_in(loop.iter, seen), None)
@@ -299,14 +299,14 @@ def _loops(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
             yield LoaderUse(name, around, place, target, variable, kind, *_sample(loader)), loader
 
 
-def for_statements(seen: Seen) -> list[ast.For]:
+def for_statements(seen: LiveFrame) -> list[ast.For]:
     """Those around the line, the innermost first."""
     nodes = nodes_of(tree_of(seen.file) or ast.Module([], []))
     loops = [node for node in nodes if isinstance(node, ast.For) and covers(node, seen.line)]
     return sorted(loops, key=lambda loop: -loop.lineno)
 
 
-def _candidates(seen: Seen, failing: str) -> list[ast.AST]:
+def _candidates(seen: LiveFrame, failing: str) -> list[ast.AST]:
     """The expression that raised; before Python 3.11 all of the statement."""
     try:
         tree = ast.parse(failing or seen.code)
@@ -315,7 +315,7 @@ def _candidates(seen: Seen, failing: str) -> list[ast.AST]:
     return [tree.body[0].value] if failing and isinstance(tree.body[0], ast.Expr) else list(ast.walk(tree))
 
 
-def loader_in(node: ast.AST, seen: Seen) -> Iterator[tuple[str, Any]]:
+def loader_in(node: ast.AST, seen: LiveFrame) -> Iterator[tuple[str, Any]]:
     """A loader, or one inside enumerate(...), tqdm(...), iter(...)."""
     for part in (node, *(node.args if isinstance(node, ast.Call) else ())):
         value = _computed(part, seen)
@@ -323,7 +323,7 @@ def loader_in(node: ast.AST, seen: Seen) -> Iterator[tuple[str, Any]]:
             yield ast.unparse(part), value
 
 
-def _mentions(seen: Seen, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
+def _mentions(seen: LiveFrame, failing: str) -> Iterator[tuple[LoaderUse, Any]]:
     """next(loader), loader[0]"""
     for node in _candidates(seen, failing):
         owner = node.value if isinstance(node, ast.Subscript) else node if isinstance(node, ast.Call) else None
@@ -336,7 +336,7 @@ def _sample(loader: Any) -> tuple[str, int | None, tuple[str, ...], str]:
     own = loader.collate_fn is not default_collate
     iterable = is_a(loader.dataset, IterableDataset)
     again = Refetched() if iterable else fetch_again(_Batches(loader) if own else loader.dataset, [0])
-    form = again.forms[0][1] if again.forms else Form("")
+    form = again.forms[0][1] if again.forms else ValueForm("")
     parts = int(form.detail) if form.kind in ("tuple", "list", "dict") else 1
     cut_short = parts == _FETCHED  # a list of the samples themselves, cut short by us
     if not again.forms or (own and (form.kind not in _TAKEN_APART or cut_short)):

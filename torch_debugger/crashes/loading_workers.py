@@ -26,7 +26,7 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter
 
 from torch_debugger.crashes.frames import LiveCrash, kind_name
 from torch_debugger.crashes.loading_dataloader import (
-    Loading,
+    FailedLoading,
     batch_indices,
     find_loading,
     length_of,
@@ -62,7 +62,7 @@ class _End:
     spawned: bool = False
 
 
-def find_dying_loader(crash: LiveCrash) -> Loading | None:
+def find_dying_loader(crash: LiveCrash) -> FailedLoading | None:
     """A worker's end is heard of in a signal handler, wherever the script is; or while waiting for data."""
     handler = crash.innermost is not None and crash.innermost.function == "handler"
     at_signal = handler and crash.frame_of("handler", "signal_handling.py") is not None
@@ -75,7 +75,7 @@ def find_dying_loader(crash: LiveCrash) -> Loading | None:
     return next(itertools.chain(_alive(crash), _left_loops(crash)), None) if at_signal else None
 
 
-def _alive(crash: LiveCrash) -> Iterator[Loading]:
+def _alive(crash: LiveCrash) -> Iterator[FailedLoading]:
     """Iterators that somebody holds on to, of the worker that is spoken of."""
     end = _named_end(crash.error)
     pids = end.pids if end is not None else ()
@@ -86,15 +86,15 @@ def _alive(crash: LiveCrash) -> Iterator[Loading]:
             yield loading_of(crash, iterator)
 
 
-def _left_loops(crash: LiveCrash) -> Iterator[Loading]:
+def _left_loops(crash: LiveCrash) -> Iterator[FailedLoading]:
     """An exception that leaves a loop lets go of its iterator, but not of a loader with a name."""
     for seen in reversed(crash.frames):
         for loop in for_statements(seen) if seen.user else ():
             loaders = [loader for _, loader in loader_in(loop.iter, seen) if loader.num_workers]
-            yield from (Loading(None, loader.dataset, loader) for loader in loaders)
+            yield from (FailedLoading(None, loader.dataset, loader) for loader in loaders)
 
 
-def worker_death(crash: LiveCrash, loading: Loading) -> WorkerDeath | None:
+def worker_death(crash: LiveCrash, loading: FailedLoading) -> WorkerDeath | None:
     end = _seen_end(loading.iterator) if loading.iterator is not None else _named_end(crash.error)
     if end is None:
         return None
@@ -182,7 +182,7 @@ def _dead(workers: Iterable[Any]) -> list[tuple[int, Any]]:
 
 
 # A batch that did not come in time: whose it was, and where its samples spend their time.
-def slow_batch(crash: LiveCrash, loading: Loading) -> SlowBatch | None:
+def slow_batch(crash: LiveCrash, loading: FailedLoading) -> SlowBatch | None:
     seen = crash.innermost
     timeout_s = getattr(loading.iterator, "_timeout", 0)
     raised = seen is not None and seen.function == "_get_data" and seen.file.endswith("dataloader.py")

@@ -17,7 +17,7 @@ from torch import nn
 from torch.utils._pytree import tree_leaves
 
 from torch_debugger.crashes.expressions import running_expression
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor
 from torch_debugger.model.step_memory import StepMemory, TooLongError, measure_step
 from torch_debugger.model.tensor_memory import nodes_from, saved_by
 from torch_debugger.records import Place
@@ -91,7 +91,7 @@ _STATE_COPIES = {"Adam": 2, "AdamW": 2, "NAdam": 2, "RAdam": 2, "Adamax": 2, "RM
 
 
 @dataclass(frozen=True)
-class Counted:
+class TensorBytes:
     parameters: int
     trained: int  # of which get a gradient
     gradients: int
@@ -115,7 +115,7 @@ def models_of(crash: LiveCrash) -> dict[str, nn.Module]:
     return found
 
 
-def count_by_kind(crash: LiveCrash, device: torch.device) -> Counted:
+def count_by_kind(crash: LiveCrash, device: torch.device) -> TensorBytes:
     models, optimizers = models_of(crash), list(crash.running.optimizers.values())
     if not optimizers:
         optimizers = [value for _, _, value in _variables(crash) if is_a(value, torch.optim.Optimizer)]
@@ -129,7 +129,7 @@ def count_by_kind(crash: LiveCrash, device: torch.device) -> Counted:
         for item in held.values()
         if is_tensor(item)
     ]
-    return Counted(
+    return TensorBytes(
         parameters=unique_bytes([*parameters, *buffers], device),
         trained=unique_bytes((item for item in parameters if item.requires_grad), device),
         gradients=unique_bytes(grads, device),
@@ -155,7 +155,7 @@ def _to_come(optimizer: torch.optim.Optimizer, device: torch.device) -> int:
     return size * _STATE_COPIES.get(type(optimizer).__name__, int(momentum))
 
 
-def _variables(crash: LiveCrash) -> Iterator[tuple[Seen, str, Any]]:
+def _variables(crash: LiveCrash) -> Iterator[tuple[LiveFrame, str, Any]]:
     """The user's variables, and the attributes of their objects; each object once."""
     known: set[int] = set()
     for seen in crash.user_frames:

@@ -14,7 +14,7 @@ import torch
 from torch import nn
 
 from torch_debugger.crashes.expressions import UNKNOWN, attribute_of, calls_on_line, expressions_in, value_of
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor, kind_name
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import InitFact, MethodFact, RegistrationRefusal
 from torch_debugger.source.files import class_source, covers, is_user_file, place_at, tree_of
@@ -129,7 +129,7 @@ def _wrong_call(crash: LiveCrash) -> InitFact | None:
     return None
 
 
-def _fault_of_call(crash: LiveCrash, seen: Seen, node: ast.expr, written: str) -> str:
+def _fault_of_call(crash: LiveCrash, seen: LiveFrame, node: ast.expr, written: str) -> str:
     inner = crash.innermost
     if inner is not None and not inner.user:
         takes_none = inner.file.endswith("module.py") and inner.function == "__init__"
@@ -236,7 +236,7 @@ def _refused(
     return RegistrationRefusal(owner, role, name, _what(value), "taken", function, None, taken, place)
 
 
-def _plain_class(crash: LiveCrash, user: Seen) -> RegistrationRefusal | None:
+def _plain_class(crash: LiveCrash, user: LiveFrame) -> RegistrationRefusal | None:
     """An object of a class of the user's that has a forward and does not derive from nn.Module."""
     for node in expressions_in(user):
         held: Any = UNKNOWN

@@ -19,7 +19,7 @@ from torch_debugger.crashes.expressions import (
     value_of,
     words_for,
 )
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, statement_place
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor, statement_place
 from torch_debugger.crashes.functions import Scope
 from torch_debugger.crashes.loading_dataloader import length_of, loader_place
 from torch_debugger.crashes.loading_samples import for_statements, loader_in
@@ -129,7 +129,7 @@ def examine_class_use(crash: LiveCrash) -> ClassUseFact | None:
     return found
 
 
-def _built_from_tensors(crash: LiveCrash, seen: Seen, call: ast.Call) -> ClassUseFact | None:
+def _built_from_tensors(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> ClassUseFact | None:
     cls = value_of(seen, call.func)
     if not (is_a(cls, type) and issubclass(cls, nn.Module)):
         return None
@@ -140,7 +140,7 @@ def _built_from_tensors(crash: LiveCrash, seen: Seen, call: ast.Call) -> ClassUs
     return class_use(seen, call, cls, tensors) if tensors and not built_for_it else None
 
 
-def _given(crash: LiveCrash, seen: Seen, call: ast.Call) -> list[Any]:
+def _given(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> list[Any]:
     """What the constructor was given: as the line names it, else as its frame holds it."""
     written = [value_of(seen, node) for node in (*call.args, *(word.value for word in call.keywords))]
     if any(value is not UNKNOWN and is_tensor(value) for value in written):
@@ -156,7 +156,7 @@ def _given(crash: LiveCrash, seen: Seen, call: ast.Call) -> list[Any]:
     return [held.get(name) for name in names] + [item for item in held.get("args", ()) if names == ()]
 
 
-def _makes_tensor(seen: Seen, node: ast.expr) -> bool:
+def _makes_tensor(seen: LiveFrame, node: ast.expr) -> bool:
     """A call of a module, of a function of torch's, or of a method of a tensor."""
     function = value_of(seen, node.func) if isinstance(node, ast.Call) else UNKNOWN
     home = getattr(function, "__module__", None) or getattr(type(function), "__module__", "")
@@ -165,7 +165,7 @@ def _makes_tensor(seen: Seen, node: ast.expr) -> bool:
     )
 
 
-def _asked_the_class(crash: LiveCrash, seen: Seen, call: ast.Call) -> ClassUseFact | None:
+def _asked_the_class(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> ClassUseFact | None:
     """model.parameters() where model is the class itself: no self reaches the method."""
     if not isinstance(call.func, ast.Attribute):
         return None
@@ -180,7 +180,9 @@ def _asked_the_class(crash: LiveCrash, seen: Seen, call: ast.Call) -> ClassUseFa
     return class_use(seen, call, cls, [], call.func.value) if unbound or without_self else None
 
 
-def class_use(seen: Seen, call: ast.Call, cls: type, tensors: list[str], named: ast.expr | None = None) -> ClassUseFact:
+def class_use(
+    seen: LiveFrame, call: ast.Call, cls: type, tensors: list[str], named: ast.expr | None = None
+) -> ClassUseFact:
     needs = required_arguments(cls)
     spaces = (seen.locals, seen.frame.f_globals)
     objects = dict.fromkeys(name for names in spaces for name, value in list(names.items()) if type(value) is cls)
@@ -199,7 +201,7 @@ def class_use(seen: Seen, call: ast.Call, cls: type, tensors: list[str], named: 
     )
 
 
-def _assigned(seen: Seen, named: ast.expr, cls: type) -> Place:
+def _assigned(seen: LiveFrame, named: ast.expr, cls: type) -> Place:
     """Where another name was given the class: model = Net, self.act = nn.ReLU"""
     if isinstance(named, ast.Name) and named.id != cls.__name__:
         binding = binding_of(seen, named.id)
@@ -237,7 +239,7 @@ def examine_single_value(crash: LiveCrash) -> SingleValueFact | None:
     )
 
 
-def _without_gradients(seen: Seen) -> bool:
+def _without_gradients(seen: LiveFrame) -> bool:
     """Whether the line stands in `with no_grad():`, or in a function that is decorated with it."""
     written: list[ast.expr] = []
     for node in nodes_of(tree_of(seen.file) or ast.Module([], [])):
@@ -248,14 +250,14 @@ def _without_gradients(seen: Seen) -> bool:
     return any(name in ast.unparse(part) for part in written for name in _NO_GRADIENTS)
 
 
-def _trains(seen: Seen) -> bool:
+def _trains(seen: LiveFrame) -> bool:
     """Whether the loop around the line, else its function, calls backward."""
     around: ast.AST = next(iter(for_statements(seen)), None) or Scope(seen).function
     called = (node.func for node in ast.walk(around) if isinstance(node, ast.Call))
     return any(isinstance(function, ast.Attribute) and function.attr == "backward" for function in called)
 
 
-def _sources(crash: LiveCrash, seen: Seen) -> Iterator[BatchSource]:
+def _sources(crash: LiveCrash, seen: LiveFrame) -> Iterator[BatchSource]:
     """What the loops around a frame's line go through, where one batch of theirs is in the frame now."""
     for loop in for_statements(seen):
         line = place_at(seen.file, loop.lineno)
@@ -269,7 +271,7 @@ def _sources(crash: LiveCrash, seen: Seen) -> Iterator[BatchSource]:
             yield ranged
 
 
-def _of_range(loop: ast.For, seen: Seen, place: Place) -> BatchSource | None:
+def _of_range(loop: ast.For, seen: LiveFrame, place: Place) -> BatchSource | None:
     """for start in range(0, len(x), 16), in its last round"""
     given = loop.iter.args if isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "range" else []
     if len(given) != 3 or not isinstance(loop.target, ast.Name):
@@ -286,7 +288,7 @@ def _of_range(loop: ast.For, seen: Seen, place: Place) -> BatchSource | None:
     return BatchSource(ast.unparse(loop.iter), end, step, place, is_range=True)
 
 
-def _holds_one(target: ast.expr, seen: Seen) -> bool:
+def _holds_one(target: ast.expr, seen: LiveFrame) -> bool:
     """Whether a tensor of the batch in hand has one sample; where none is seen, nothing speaks against it."""
     values: list[Any] = [seen.locals.get(node.id) for node in ast.walk(target) if isinstance(node, ast.Name)]
     for value in list(values):

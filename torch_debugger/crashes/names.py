@@ -15,7 +15,7 @@ from types import ModuleType
 import torch
 
 from torch_debugger.crashes.expressions import parsed
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor
 from torch_debugger.crashes.functions import LOOPS, Scope
 from torch_debugger.crashes.names_of_torch import (
     elsewhere,
@@ -65,7 +65,7 @@ def examine_variable(crash: LiveCrash) -> NameEvidence | None:
     return dataclasses.replace(found, loop_name=_counter(seen, asked))
 
 
-def _like(seen: Seen, asked: str) -> tuple[str, ...]:
+def _like(seen: LiveFrame, asked: str) -> tuple[str, ...]:
     """Names that have a value here and are spelled alike; of short names only the same in another case."""
     pool = [name for name in (*seen.locals, *seen.frame.f_globals) if not name.startswith("__")]
     if len(asked) < 3:
@@ -73,7 +73,7 @@ def _like(seen: Seen, asked: str) -> tuple[str, ...]:
     return nearest(asked, [*pool, *(name for name in vars(builtins) if len(asked) > 3)])
 
 
-def _bindings(seen: Seen, asked: str) -> list[ast.stmt]:
+def _bindings(seen: LiveFrame, asked: str) -> list[ast.stmt]:
     """The statements of the function, else of the file, that would give the name its value."""
     tree = tree_of(seen.file)
     for statements in (Scope(seen).statements(), Scope.of_tree(tree) if tree is not None else []):
@@ -101,7 +101,7 @@ def _names_bound(node: ast.stmt) -> list[str]:
     return [part.id for part in stored if isinstance(part.ctx, ast.Store | ast.Del)]
 
 
-def _binding(seen: Seen, asked: str, bound: list[ast.stmt], *, local: bool) -> str:
+def _binding(seen: LiveFrame, asked: str, bound: list[ast.stmt], *, local: bool) -> str:
     if any(isinstance(node, ast.Delete | ast.Try) for node in bound):
         return "deleted"
     if local and asked in seen.frame.f_globals:
@@ -122,7 +122,7 @@ def _binding(seen: Seen, asked: str, bound: list[ast.stmt], *, local: bool) -> s
     return "below"
 
 
-def _counter(seen: Seen, asked: str) -> str:
+def _counter(seen: LiveFrame, asked: str) -> str:
     """What the loops around the line call what `i` or `labels` stands for elsewhere."""
     for loop in Scope(seen).loops():
         if not isinstance(loop, ast.For):

@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from torch_debugger.crashes.expressions import parsed
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor
 from torch_debugger.records import Place
 from torch_debugger.records.crash import NameEvidence
 from torch_debugger.source.files import class_source, covers, is_user_file, place_at
@@ -144,12 +144,12 @@ def examine_call(crash: LiveCrash) -> NameEvidence | None:
     return None
 
 
-def _expressions(seen: Seen) -> Iterator[ast.expr]:
+def _expressions(seen: LiveFrame) -> Iterator[ast.expr]:
     """The expression that raised, and those in it; where Python cannot tell, all of the statement."""
     return (node for node in ast.walk(parsed(seen.failing or seen.code)) if isinstance(node, ast.expr))
 
 
-def _resolved(node: ast.expr, seen: Seen) -> Any:
+def _resolved(node: ast.expr, seen: LiveFrame) -> Any:
     """What a dotted name stands for in the frame; nothing is called, and no property is asked."""
     if isinstance(node, ast.Name):
         return seen.locals.get(node.id, seen.frame.f_globals.get(node.id, _MISSING))
@@ -163,7 +163,7 @@ def _resolved(node: ast.expr, seen: Seen) -> Any:
     return inspect.getattr_static(type(owner), node.attr, _MISSING)
 
 
-def _callee(node: ast.expr, seen: Seen, text: str) -> Any:
+def _callee(node: ast.expr, seen: LiveFrame, text: str) -> Any:
     """What is called; of a method of an expression's value, torch's own words tell that it is a tensor's."""
     found = _resolved(node, seen)
     if found is not _MISSING or not isinstance(node, ast.Attribute):
@@ -236,7 +236,7 @@ def _callee_name(callee: Any, node: ast.Call) -> str:
     return (same or places or (ast.unparse(node.func),))[0]
 
 
-def _wrong_use(seen: Seen, called: bool) -> NameEvidence | None:
+def _wrong_use(seen: LiveFrame, called: bool) -> NameEvidence | None:
     """x.shape() and x.size[0]; or a module of torch that is called as the function it once was."""
     for node in _expressions(seen):
         inner = node.func if isinstance(node, ast.Call) and called else None

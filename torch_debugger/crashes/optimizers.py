@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from torch_debugger.crashes.expressions import binding_of, calls_on_line, statement_node, value_of
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor, kind_name
 from torch_debugger.crashes.functions import definition_of, returned_by
 from torch_debugger.records import Place
 from torch_debugger.records.crash_modules import OptimizerRefusal, StrayFact
@@ -68,7 +68,7 @@ def _optimizer(crash: LiveCrash) -> torch.optim.Optimizer | None:
     return None
 
 
-def argument_node(user: Seen) -> ast.expr | None:
+def argument_node(user: LiveFrame) -> ast.expr | None:
     """What the user's line gives the optimizer as its parameters."""
     for call in calls_on_line(user):
         cls = value_of(user, call.func)
@@ -79,7 +79,7 @@ def argument_node(user: Seen) -> ast.expr | None:
 
 
 def _refused_group(
-    crash: LiveCrash, user: Seen, seen: Seen, kind: str, text: str, optimizer: torch.optim.Optimizer
+    crash: LiveCrash, user: LiveFrame, seen: LiveFrame, kind: str, text: str, optimizer: torch.optim.Optimizer
 ) -> OptimizerRefusal | None:
     group, groups = seen.locals.get("param_group"), vars(optimizer).get("param_groups", [])
     number = (len(groups),)
@@ -119,7 +119,7 @@ def _refused_group(
 
 
 def _shared(
-    kind: str, user: Seen, text: str, items: Iterable[torch.Tensor], groups: list[dict[str, Any]]
+    kind: str, user: LiveFrame, text: str, items: Iterable[torch.Tensor], groups: list[dict[str, Any]]
 ) -> OptimizerRefusal:
     wanted = {id(item) for item in items}
     known = [{id(item) for item in group.get("params", ())} for group in groups]
@@ -134,7 +134,7 @@ def _shared(
     return OptimizerRefusal(kind, "shared", text, parameters=len(twice), groups=numbers)
 
 
-def _refused_call(user: Seen) -> OptimizerRefusal | None:
+def _refused_call(user: LiveFrame) -> OptimizerRefusal | None:
     """Of a line that Python itself refused: a.parameters() + b.parameters(), an optimizer built from no parameters
     at all, or from two models one after the other."""
     statement = statement_node(user)
@@ -154,12 +154,12 @@ def _refused_call(user: Seen) -> OptimizerRefusal | None:
     return None
 
 
-def _asks_parameters(user: Seen, node: ast.expr) -> bool:
+def _asks_parameters(user: LiveFrame, node: ast.expr) -> bool:
     is_call = isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "parameters"
     return is_call and is_a(value_of(user, node.func.value), nn.Module)  # type: ignore[attr-defined]
 
 
-def _wrong_closure(crash: LiveCrash, user: Seen, kind: str) -> OptimizerRefusal | None:
+def _wrong_closure(crash: LiveCrash, user: LiveFrame, kind: str) -> OptimizerRefusal | None:
     """optimizer.step was given no closure where it needs one, its result, or one that returns nothing."""
     if not isinstance(crash.error, TypeError):
         return None
@@ -186,7 +186,7 @@ _ITEMS = 64
 _FREEZING = (".requires_grad = False", ".requires_grad_(False)")
 
 
-def examine_empty(user: Seen, kind: str, node: ast.expr | None) -> OptimizerRefusal | None:
+def examine_empty(user: LiveFrame, kind: str, node: ast.expr | None) -> OptimizerRefusal | None:
     written = node
     if isinstance(node, ast.Name):
         binding = binding_of(user, node.id)
@@ -215,7 +215,7 @@ def examine_empty(user: Seen, kind: str, node: ast.expr | None) -> OptimizerRefu
     return _of_model(user, kind, ast.unparse(written), name, model)
 
 
-def _of_model(user: Seen, kind: str, text: str, name: str, model: nn.Module) -> OptimizerRefusal | None:
+def _of_model(user: LiveFrame, kind: str, text: str, name: str, model: nn.Module) -> OptimizerRefusal | None:
     parameters = list(model.parameters())
     trainable = sum(parameter.requires_grad for parameter in parameters)
     if parameters and not trainable:
@@ -253,7 +253,7 @@ def _strays(model: nn.Module) -> Iterator[StrayFact]:
 _NOT_NEGATIVE = ("lr", "eps", "weight_decay", "momentum", "alpha", "rho", "lr_decay", "initial_accumulator_value")
 
 
-def wrong_setting(building: Seen, user: Seen, kind: str) -> OptimizerRefusal | None:
+def wrong_setting(building: LiveFrame, user: LiveFrame, kind: str) -> OptimizerRefusal | None:
     """The first setting of the constructor's frame that no optimizer takes."""
     name, fault = next(_faults(building.locals), ("", ""))
     if not fault:

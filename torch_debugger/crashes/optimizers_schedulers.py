@@ -18,7 +18,7 @@ from torch_debugger.crashes.expressions import (
     computed_or_none,
     value_of,
 )
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name, statement_place
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor, kind_name, statement_place
 from torch_debugger.crashes.functions import Scope, calls_in_files, user_files
 from torch_debugger.crashes.loading_dataloader import length_of
 from torch_debugger.crashes.loading_samples import for_statements, loader_in
@@ -57,7 +57,7 @@ def _scheduler(crash: LiveCrash) -> Any:
     return None
 
 
-def _refused(crash: LiveCrash, user: Seen, scheduler: Any) -> SchedulerRefusal | None:
+def _refused(crash: LiveCrash, user: LiveFrame, scheduler: Any) -> SchedulerRefusal | None:
     kind = type(scheduler).__name__
     building = next((seen for seen in crash.frames if seen.function == "__init__" and not seen.user), None)
     if building is None:
@@ -72,7 +72,7 @@ def _refused(crash: LiveCrash, user: Seen, scheduler: Any) -> SchedulerRefusal |
 
 
 def _wrong_argument(
-    user: Seen, kind: str, held: dict[str, Any], optimizer: torch.optim.Optimizer
+    user: LiveFrame, kind: str, held: dict[str, Any], optimizer: torch.optim.Optimizer
 ) -> SchedulerRefusal | None:
     milestones, gamma = held.get("milestones"), held.get("gamma")
     if kind == "MultiStepLR" and is_a(milestones, (int, float)):
@@ -110,7 +110,7 @@ def _wrong_sequence(kind: str, held: dict[str, Any], optimizer: torch.optim.Opti
     return None
 
 
-def _refused_step(crash: LiveCrash, user: Seen, scheduler: Any, kind: str) -> SchedulerRefusal | None:
+def _refused_step(crash: LiveCrash, user: LiveFrame, scheduler: Any, kind: str) -> SchedulerRefusal | None:
     own = vars(scheduler)
     nodes = nodes_of(tree_of(user.file) or ast.Module([], []))
     lines = [node.lineno for node in nodes if isinstance(node, ast.Call) and called_name(node) == kind]
@@ -131,12 +131,12 @@ def _refused_step(crash: LiveCrash, user: Seen, scheduler: Any, kind: str) -> Sc
     return SchedulerRefusal(kind, "step size", place=built) if own.get("step_size") == 0 else None
 
 
-def _covers(seen: Seen, line: int) -> bool:
+def _covers(seen: LiveFrame, line: int) -> bool:
     function = Scope(seen).function
     return isinstance(function, ast.Module) or covers(function, line)
 
 
-def _lengths(user: Seen) -> dict[str, int]:
+def _lengths(user: LiveFrame) -> dict[str, int]:
     """Numbers in reach that tell how often a scheduler is stepped: batches of a loader, epochs."""
     found: dict[str, int] = {}
     for name, value in user.names.items():
@@ -147,12 +147,12 @@ def _lengths(user: Seen) -> dict[str, int]:
     return found
 
 
-def _name_of(user: Seen, kind: type) -> str:
+def _name_of(user: LiveFrame, kind: type) -> str:
     found = [name for name, value in user.names.items() if is_a(value, kind) and not name.startswith("_")]
     return min(found, key=lambda name: "train" not in name, default="")
 
 
-def _unbound_call(user: Seen) -> SchedulerRefusal | None:
+def _unbound_call(user: LiveFrame) -> SchedulerRefusal | None:
     """A call that Python could not bind: an argument of the constructor or of step() is missing."""
     for call in calls_on_line(user):
         cls, given = value_of(user, call.func), len(call.args) + len(call.keywords)
@@ -175,11 +175,11 @@ def _unbound_call(user: Seen) -> SchedulerRefusal | None:
     return None
 
 
-def _owner_of(user: Seen, call: ast.Call) -> Any:
+def _owner_of(user: LiveFrame, call: ast.Call) -> Any:
     return value_of(user, call.func.value) if isinstance(call.func, ast.Attribute) else UNKNOWN
 
 
-def _metric(user: Seen) -> str:
+def _metric(user: LiveFrame) -> str:
     """A name that holds one number and is called a loss, those of a validation first."""
     losses = [
         name
@@ -207,7 +207,7 @@ def counted_loops(crash: LiveCrash) -> Counted:
     return numbers, found
 
 
-def _range_length(node: ast.expr, seen: Seen) -> int:
+def _range_length(node: ast.expr, seen: LiveFrame) -> int:
     """Of range(epochs) and range(1, epochs + 1), also inside tqdm(...); 0 for anything else."""
     while isinstance(node, ast.Call) and ast.unparse(node.func) not in ("range", "trange") and node.args:
         node = node.args[0]
@@ -217,20 +217,20 @@ def _range_length(node: ast.expr, seen: Seen) -> int:
     return len(range(*given)) if all(type(number) is int for number in given) else 0
 
 
-def _value(node: ast.expr, seen: Seen) -> Any:
+def _value(node: ast.expr, seen: LiveFrame) -> Any:
     """Also of an attribute that a class keeps for its objects: class Settings: epochs = 3"""
     if isinstance(node, ast.Attribute):
         return inspect.getattr_static(_value(node.value, seen), node.attr, None)
     return seen.named(node.id) if isinstance(node, ast.Name) else computed_or_none(node, seen)
 
 
-def name_in(seen: Seen | None, value: Any) -> str:
+def name_in(seen: LiveFrame | None, value: Any) -> str:
     """What a frame calls an object."""
     names = seen.names if seen is not None and value is not None else {}
     return next((name for name, held in names.items() if held is value and not name.startswith("_")), "")
 
 
-def argument_made(seen: Seen | None, place: Place, keywords: tuple[str, ...]) -> Place:
+def argument_made(seen: LiveFrame | None, place: Place, keywords: tuple[str, ...]) -> Place:
     """Where the name was assigned that a call at a place gives for one of these keywords."""
     scope, line = Scope(seen) if seen is not None else None, place.line or 0
     nodes = [part for one in (scope.statements() if scope else ()) if covers(one, line) for part in ast.walk(one)]
@@ -263,7 +263,7 @@ def examine_scaler(crash: LiveCrash) -> ScalerRefusal | None:
     )
 
 
-def _fault(error: BaseException, called: Seen, scaler: Any, optimizer: Any) -> str | None:
+def _fault(error: BaseException, called: LiveFrame, scaler: Any, optimizer: Any) -> str | None:
     if isinstance(error, AssertionError) and scaler._scale is None:
         return "nothing scaled"
     states = scaler._per_optimizer_states
@@ -292,7 +292,7 @@ def _gradients(optimizer: Any) -> Iterator[torch.Tensor]:
     return (p.grad for group in groups for p in group["params"] if p.grad is not None)
 
 
-def _place(crash: LiveCrash, user: Seen, fault: str, scaler: str) -> Place:
+def _place(crash: LiveCrash, user: LiveFrame, fault: str, scaler: str) -> Place:
     """The other line that matters, where there is only one it can be."""
     files = user_files(crash.frames)
     if fault == "nothing scaled":

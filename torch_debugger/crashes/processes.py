@@ -17,7 +17,7 @@ from torch import nn
 from torch.nn.parallel import DistributedDataParallel
 
 from torch_debugger.crashes.autograd_graph import leaves_of
-from torch_debugger.crashes.frames import LiveCrash, Seen, every_frame, statement_place
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, every_frame, statement_place
 from torch_debugger.crashes.functions import aliases_of, calls_in_files, user_files
 from torch_debugger.crashes.replay import compiled_call
 from torch_debugger.records import Place
@@ -84,7 +84,7 @@ def examine_group(crash: LiveCrash) -> GroupEvidence | None:
     )
 
 
-def _number(call: Seen | None, name: str, variable: str) -> int | None:
+def _number(call: LiveFrame | None, name: str, variable: str) -> int | None:
     """As the call was given it; else, as it reads it from the environment."""
     held: Any = call.locals.get(name) if call is not None else None
     if type(held) is int and held >= 0:
@@ -162,7 +162,7 @@ def _wrapper(crash: LiveCrash) -> tuple[nn.Module, DistributedDataParallel | Non
     return (next(iter(wrappers.values())).module, next(iter(wrappers.values()))) if len(wrappers) == 1 else None
 
 
-def _held(frames: Sequence[Seen]) -> Iterator[tuple[str, Any]]:
+def _held(frames: Sequence[LiveFrame]) -> Iterator[tuple[str, Any]]:
     for seen in reversed(frames):
         if seen.user:
             yield from list(seen.locals.items())

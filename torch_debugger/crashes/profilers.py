@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from torch_debugger.crashes.expressions import statement_node
-from torch_debugger.crashes.frames import LiveCrash, Seen, kind_name, statement_place
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, kind_name, statement_place
 from torch_debugger.crashes.functions import calls_in_files, user_files
 from torch_debugger.records import Place
 from torch_debugger.records.crash import ProfilerRefusal
@@ -52,7 +52,7 @@ def examine_profiler(crash: LiveCrash) -> ProfilerRefusal | None:
     return _of_results(crash, called, profiler, name)
 
 
-def _is_profilers(seen: Seen) -> bool:
+def _is_profilers(seen: LiveFrame) -> bool:
     return seen.file.replace("\\", "/").endswith(_FILES)
 
 
@@ -61,7 +61,7 @@ def _times(names: Any) -> dict[str, int]:
     return times if all(is_one_of(value, (int,)) for value in times.values()) else {}
 
 
-def _of_folder(crash: LiveCrash, handler: Seen) -> ProfilerRefusal | None:
+def _of_folder(crash: LiveCrash, handler: LiveFrame) -> ProfilerRefusal | None:
     folder = handler.locals.get("dir_name")
     if not is_a(folder, str):
         return None
@@ -72,7 +72,7 @@ def _of_folder(crash: LiveCrash, handler: Seen) -> ProfilerRefusal | None:
     return ProfilerRefusal("directory", "tensorboard_trace_handler", folder=folder, in_the_way=blocked, place=place)
 
 
-def _of_results(crash: LiveCrash, called: Seen, profiler: Any, name: str) -> ProfilerRefusal | None:
+def _of_results(crash: LiveCrash, called: LiveFrame, profiler: Any, name: str) -> ProfilerRefusal | None:
     """What the profiler has recorded does not allow what was called."""
     held, method = profiler.profiler, called.function
     options: tuple[str, ...] = _MEMORY if method == "export_memory_timeline" else ()

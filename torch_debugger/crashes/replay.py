@@ -18,7 +18,7 @@ import torch
 from torch import nn
 from torch.nn.modules.module import register_module_forward_hook
 
-from torch_debugger.crashes.frames import Running, Seen, describe, is_tensor
+from torch_debugger.crashes.frames import LiveFrame, Running, describe, is_tensor
 from torch_debugger.model.forks import ForkedTask, in_process_group, is_shared
 from torch_debugger.model.hooks import without_global_hooks
 from torch_debugger.model.reruns import leaving_no_trace
@@ -35,7 +35,7 @@ _OF_SHAPES = ("size", "shape", "dimension")
 _NOT_AGAIN = ("CUDA error", "DefaultCPUAllocator")
 
 
-def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str]) -> list[FlowStep]:
+def replay_shapes(error: BaseException, frames: Sequence[LiveFrame], paths: Mapping[int, str]) -> list[FlowStep]:
     """The modules that ran before the crash, in order; empty when a replay is unwise or disagrees."""
     call = outermost_call(frames)
     if call is None or not is_wise(error, *call):
@@ -52,7 +52,7 @@ def replay_shapes(error: BaseException, frames: Sequence[Seen], paths: Mapping[i
     return []
 
 
-def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Running) -> list[FlowStep]:
+def replay_last_call(error: BaseException, frames: Sequence[LiveFrame], running: Running) -> list[FlowStep]:
     """The modules of the one model that ran before a crash outside of it, in a loss or in the user's line."""
     is_outside = bool(frames) and (frames[-1].user or frames[-1].file.endswith(_FUNCTIONAL))
     models = [name for name in running.calls if next(running.models[name].parameters(), None) is not None]
@@ -73,7 +73,7 @@ def replay_last_call(error: BaseException, frames: Sequence[Seen], running: Runn
     return steps[-_STEPS_KEPT:]
 
 
-def outermost_call(frames: Sequence[Seen]) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
+def outermost_call(frames: Sequence[LiveFrame]) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
     for seen in frames:
         module, held = seen.module(), seen.locals
         if module is None or is_shared(module):  # the module inside of it comes next
@@ -124,7 +124,7 @@ _VIEWS = ("ViewBackward0", "UnsafeViewBackward0", "ReshapeAliasBackward0")
 _NODE_LIMIT = 300
 
 
-def views_before(frames: Sequence[Seen]) -> list[FlowStep]:
+def views_before(frames: Sequence[LiveFrame]) -> list[FlowStep]:
     """The views that changed the first dimension on the way to the loss's input, the earliest first."""
     given: Any = frames[-1].frame.f_locals.get("input") if frames and not frames[-1].user else None
     steps = _changed_rows(given.grad_fn) if is_tensor(given) else ()
@@ -185,7 +185,7 @@ class EagerAnswer:
     outside: int = 0  # frames of the traceback up to the user's line that makes the call
 
 
-def compiled_call(error: BaseException, frames: Sequence[Seen]) -> CompiledCall | None:
+def compiled_call(error: BaseException, frames: Sequence[LiveFrame]) -> CompiledCall | None:
     """The outermost compiled call of a traceback, when the compiler raised, or the code that it made."""
     if not str(type(error).__module__).startswith(_COMPILERS) and not _in_generated_code(frames):
         return None
@@ -200,7 +200,7 @@ def compiled_call(error: BaseException, frames: Sequence[Seen]) -> CompiledCall 
     return None
 
 
-def _in_generated_code(frames: Sequence[Seen]) -> bool:
+def _in_generated_code(frames: Sequence[LiveFrame]) -> bool:
     """Behind the user's last line, whose number is then only that of the function."""
     last = next((place for place, seen in enumerate(reversed(frames)) if seen.user), len(frames))
     behind = frames[len(frames) - last :]
@@ -208,7 +208,7 @@ def _in_generated_code(frames: Sequence[Seen]) -> bool:
 
 
 def ask_eager(
-    error: BaseException, frames: Sequence[Seen], paths: Mapping[int, str], capture: Capture
+    error: BaseException, frames: Sequence[LiveFrame], paths: Mapping[int, str], capture: Capture
 ) -> EagerAnswer | None:
     """None where it was not tried, or gave no answer in time."""
     call = compiled_call(error, frames)

@@ -15,7 +15,7 @@ from torch_debugger.crashes.expressions import (
     is_plain_tensor,
     parsed,
 )
-from torch_debugger.crashes.frames import LiveCrash, Seen
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame
 from torch_debugger.records import Place
 from torch_debugger.records.crash import PackingEvidence, ViewEvidence
 from torch_debugger.source.assignments import assignment_of, statement_place
@@ -40,7 +40,7 @@ def examine_view(crash: LiveCrash) -> ViewEvidence | None:
     return found[0] if len(found) == 1 else None
 
 
-def _failed_view(seen: Seen, node: ast.expr) -> ViewEvidence | None:
+def _failed_view(seen: LiveFrame, node: ast.expr) -> ViewEvidence | None:
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Attribute):
         return None
     if node.func.attr not in ("view", "view_as"):
@@ -59,7 +59,7 @@ def _failed_view(seen: Seen, node: ast.expr) -> ViewEvidence | None:
     return ViewEvidence(*names, tuple(tensor.shape), asked, operation, made, channels_last)
 
 
-def _sizes(seen: Seen, node: ast.Call) -> tuple[int, ...] | None:
+def _sizes(seen: LiveFrame, node: ast.Call) -> tuple[int, ...] | None:
     given = [computed_or_none(item, seen) for item in node.args]
     if len(given) == 1 and (torch.is_tensor(given[0]) or is_one_of(given[0], (list, tuple, torch.Size))):
         given = list(given[0].shape if torch.is_tensor(given[0]) else given[0])
@@ -67,7 +67,7 @@ def _sizes(seen: Seen, node: ast.Call) -> tuple[int, ...] | None:
     return tuple(given) if plain and given else None
 
 
-def _tensor(seen: Seen, node: ast.expr) -> torch.Tensor | None:
+def _tensor(seen: LiveFrame, node: ast.expr) -> torch.Tensor | None:
     """The tensor an expression stands for, on whatever device: reordering it again moves nothing."""
     value = computed_or_none(node, seen)
     if value is None and isinstance(node, ast.Call) and _reorders(node) and isinstance(node.func, ast.Attribute):
@@ -89,7 +89,7 @@ def _refuses(tensor: torch.Tensor, asked: tuple[int, ...] | None) -> bool:
     return False
 
 
-def _reordered(seen: Seen, node: ast.expr, line: int = 0, hops: int = _HOPS) -> tuple[str, Place]:
+def _reordered(seen: LiveFrame, node: ast.expr, line: int = 0, hops: int = _HOPS) -> tuple[str, Place]:
     """The call that reordered a tensor: in the expression itself, or where its name was given a value."""
     if _reorders(node):
         return ast.unparse(node), Place()
@@ -144,7 +144,7 @@ def examine_packing(crash: LiveCrash) -> PackingEvidence | None:
     return _fact(user, found, given if torch.is_tensor(given) else seen.locals.get("input"), seen.locals.get("lengths"))
 
 
-def _behind(crash: LiveCrash, seen: Seen, user: Seen, found: Written) -> PackingEvidence | None:
+def _behind(crash: LiveCrash, seen: LiveFrame, user: LiveFrame, found: Written) -> PackingEvidence | None:
     """A recurrent layer that ran out of elements, where these lengths made its steps."""
     packed, module = seen.locals.get("orig_input"), seen.module()
     # as many elements as the sizes of the steps say; these are always on the CPU
@@ -158,7 +158,7 @@ def _behind(crash: LiveCrash, seen: Seen, user: Seen, found: Written) -> Packing
     return fact if is_it else None
 
 
-def _written_call(user: Seen) -> Written | None:
+def _written_call(user: LiveFrame) -> Written | None:
     """The last call of pack_padded_sequence at or above the line, in the function that the frame runs."""
     first = user.frame.f_code.co_firstlineno
     simple = [node for node in nodes_in(user.file, ast.stmt) if not hasattr(node, "body")]
@@ -167,7 +167,7 @@ def _written_call(user: Seen) -> Written | None:
     return max(above, key=lambda pair: pair[1].lineno) if above else None
 
 
-def _argument(user: Seen, call: ast.Call, position: int, keyword: str) -> Any:
+def _argument(user: LiveFrame, call: ast.Call, position: int, keyword: str) -> Any:
     """The value of an argument as the frame still holds it; where it lies, and as what, does not matter."""
     named = [word.value for word in call.keywords if word.arg == keyword]
     node = next(iter(named or call.args[position : position + 1]), None)
@@ -187,7 +187,7 @@ def _packed_from(packed: PackedSequence) -> Any:
     return torch.empty([int(size) for size in sizes], device="meta") if sizes else None
 
 
-def _fact(user: Seen, found: Written, given: Any, lengths: Any, layer: str = "") -> PackingEvidence | None:
+def _fact(user: LiveFrame, found: Written, given: Any, lengths: Any, layer: str = "") -> PackingEvidence | None:
     statement, call = found
     counts = torch.tensor(lengths) if is_one_of(lengths, (list, tuple)) else lengths
     if not torch.is_tensor(given) or not torch.is_tensor(counts) or counts.dim() != 1 or given.dim() < 2:

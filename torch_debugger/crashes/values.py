@@ -26,8 +26,8 @@ from torch_debugger.crashes.expressions import (
     value_of,
     words_for,
 )
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, kind_name
-from torch_debugger.crashes.functions import Maker, definition_of, maker_before, maker_of, returned_by
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor, kind_name
+from torch_debugger.crashes.functions import MakingCall, definition_of, maker_before, maker_of, returned_by
 from torch_debugger.crashes.modules_called import class_use
 from torch_debugger.model.hooks import forward_arguments
 from torch_debugger.records import Place
@@ -69,7 +69,7 @@ def _parts(test: ast.expr, asserted: bool) -> Iterator[ast.expr]:
         yield test
 
 
-def _part(crash: LiveCrash, seen: Seen, test: ast.expr, asserted: bool) -> AssertionEvidence | None:
+def _part(crash: LiveCrash, seen: LiveFrame, test: ast.expr, asserted: bool) -> AssertionEvidence | None:
     """The part, where it is known to be false (of a raise: true)."""
     if isinstance(test, ast.Compare) and len(test.ops) == 1:
         return _compared(crash, seen, test, asserted)
@@ -82,7 +82,7 @@ def _part(crash: LiveCrash, seen: Seen, test: ast.expr, asserted: bool) -> Asser
     return _about(crash, seen, test, AssertionEvidence(ast.unparse(test), asserted))
 
 
-def _compared(crash: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -> AssertionEvidence | None:
+def _compared(crash: LiveCrash, seen: LiveFrame, test: ast.Compare, asserted: bool) -> AssertionEvidence | None:
     sign, compare = _COMPARED[type(test.ops[0])]
     right_node = test.comparators[0]
     try:
@@ -119,7 +119,7 @@ def _compared(crash: LiveCrash, seen: Seen, test: ast.Compare, asserted: bool) -
     return _about(crash, seen, about, found)
 
 
-def _about(crash: LiveCrash, seen: Seen, node: ast.expr, found: AssertionEvidence) -> AssertionEvidence:
+def _about(crash: LiveCrash, seen: LiveFrame, node: ast.expr, found: AssertionEvidence) -> AssertionEvidence:
     """With the tensor that the expression is of, its numbers, and the line that made it."""
     for part in ast.walk(node):
         value: Any = computed_or_none(part, seen) if isinstance(part, (ast.Name, ast.Attribute)) else None
@@ -202,7 +202,7 @@ def examine_built_value(crash: LiveCrash) -> ClassUseFact | None:
     return class_use(maker.seen, maker.call, type(odd.value), told)
 
 
-def _returned_unrun(odd: Odd, maker: Maker) -> ClassUseFact | None:
+def _returned_unrun(odd: Odd, maker: MakingCall) -> ClassUseFact | None:
     """A forward of the user's that returns the module it builds: return nn.ReLU(self.fc(x))"""
     node = definition_of(maker.function)
     for value in returned_by(node) if node is not None else ():
@@ -214,10 +214,10 @@ def _returned_unrun(odd: Odd, maker: Maker) -> ClassUseFact | None:
     return None
 
 
-def _maker(crash: LiveCrash, odd: Odd) -> Maker:
+def _maker(crash: LiveCrash, odd: Odd) -> MakingCall:
     if odd.before is not None:
         return maker_before(crash, odd.before)
-    return maker_of(crash, odd.seen, odd.node) if odd.node is not None else Maker()
+    return maker_of(crash, odd.seen, odd.node) if odd.node is not None else MakingCall()
 
 
 # The value that is no tensor and stood where one was wanted: an argument or an operand.
@@ -233,7 +233,7 @@ class Odd:
     node: ast.expr | None  # the expression of the user's line that stands for it
     receiver: str  # net.fc, cross_entropy, .view
     argument: str
-    seen: Seen
+    seen: LiveFrame
     before: nn.Module | None = None  # in an nn.Sequential: the layer before, which made it
 
 
@@ -271,7 +271,7 @@ def _into_layer(crash: LiveCrash) -> Iterator[Odd]:
                 yield Odd(value, node, receiver, name, caller, before)
 
 
-def _caller_of(crash: LiveCrash, index: int, module: nn.Module) -> tuple[Seen, nn.Module]:
+def _caller_of(crash: LiveCrash, index: int, module: nn.Module) -> tuple[LiveFrame, nn.Module]:
     """Who called a layer; where it is the first of an nn.Sequential, who called that, and that."""
     outside = [seen for seen in crash.frames[:index] if seen.module() is not module and seen.function != "inner"]
     caller, container = outside[-1], outside[-1].module()
@@ -282,7 +282,7 @@ def _caller_of(crash: LiveCrash, index: int, module: nn.Module) -> tuple[Seen, n
     return caller, module
 
 
-def _layer_before(caller: Seen, module: nn.Module) -> nn.Module | None:
+def _layer_before(caller: LiveFrame, module: nn.Module) -> nn.Module | None:
     container = caller.module()
     if not is_a(container, nn.Sequential) or caller.user:
         return None
@@ -291,7 +291,7 @@ def _layer_before(caller: Seen, module: nn.Module) -> nn.Module | None:
     return layers[place - 1] if place else None
 
 
-def _call_of(seen: Seen, module: nn.Module) -> ast.Call | None:
+def _call_of(seen: LiveFrame, module: nn.Module) -> ast.Call | None:
     """The call of this module on the user's line."""
     calls = [node for node in expressions_in(seen) if isinstance(node, ast.Call)]
     named = [call for call in calls if value_of(seen, call.func) is module]
@@ -336,7 +336,7 @@ def _in_user_line(crash: LiveCrash) -> Iterator[Odd]:
                 yield Odd(value, part, receiver, "", seen)
 
 
-def _operands(seen: Seen, node: ast.expr) -> Iterator[tuple[Any, ast.expr, str]]:
+def _operands(seen: LiveFrame, node: ast.expr) -> Iterator[tuple[Any, ast.expr, str]]:
     function = value_of(seen, node.func) if isinstance(node, ast.Call) else UNKNOWN
     home = getattr(function, "__module__", None) or getattr(function, "__objclass__", None) or ""
     in_torch = callable(function) and not is_a(function, type) and "torch" in str(home)

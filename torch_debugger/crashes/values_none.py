@@ -11,7 +11,7 @@ import torch
 from torch import nn
 
 from torch_debugger.crashes.expressions import UNKNOWN, condition_at, parsed, value_of
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor
 from torch_debugger.crashes.functions import Scope, maker_of, scopes
 from torch_debugger.records import Place
 from torch_debugger.records.crash import AbsentValue
@@ -52,7 +52,7 @@ def examine_absent_value(crash: LiveCrash) -> AbsentValue | None:
     return _of_argument(users) if any(kind in str(crash.error) for kind in _TENSORS) else None
 
 
-def _of_argument(users: list[Seen]) -> AbsentValue | None:
+def _of_argument(users: list[LiveFrame]) -> AbsentValue | None:
     """An argument that the function needs in arithmetic, and its caller has given as None or left out."""
     if not users:
         return None
@@ -80,7 +80,7 @@ def _of_argument(users: list[Seen]) -> AbsentValue | None:
     )
 
 
-def _absent_in(seen: Seen, *, innermost: bool) -> Iterator[ast.expr]:
+def _absent_in(seen: LiveFrame, *, innermost: bool) -> Iterator[ast.expr]:
     """The parts of the line that stand for None, those nearest to the failing expression first."""
     text = seen.failing
     tree = parsed(text or seen.code)
@@ -89,13 +89,13 @@ def _absent_in(seen: Seen, *, innermost: bool) -> Iterator[ast.expr]:
             yield node
 
 
-def is_absent(seen: Seen, node: ast.expr) -> bool:
+def is_absent(seen: LiveFrame, node: ast.expr) -> bool:
     if isinstance(node, ast.Attribute) and node.attr == "grad":
         return owner_without_gradient(seen, node.value) is not None
     return value_of(seen, node) is None
 
 
-def owner_without_gradient(seen: Seen, node: ast.expr) -> torch.Tensor | None:
+def owner_without_gradient(seen: LiveFrame, node: ast.expr) -> torch.Tensor | None:
     """The tensor that the expression stands for, if it has no gradient; of a comprehension, the first such."""
     owner = value_of(seen, node)
     met: Iterable[Any] = [owner] if owner is not UNKNOWN else _gone_through(seen, node)
@@ -104,7 +104,7 @@ def owner_without_gradient(seen: Seen, node: ast.expr) -> torch.Tensor | None:
     return next((each for each in tensors if not (each.is_leaf or each.retains_grad) or each.grad is None), None)
 
 
-def _gone_through(seen: Seen, node: ast.expr) -> Iterator[Any]:
+def _gone_through(seen: LiveFrame, node: ast.expr) -> Iterator[Any]:
     """What a variable of a comprehension stood for: from Python 3.12 on it is gone once an exception is out."""
     for part in ast.walk(parsed(seen.code)) if isinstance(node, ast.Name) else ():
         match part:
@@ -116,12 +116,12 @@ def _gone_through(seen: Seen, node: ast.expr) -> Iterator[Any]:
                 yield from model.parameters() if is_a(model, nn.Module) else ()
 
 
-def _is_parameter(seen: Seen, name: str) -> bool:
+def _is_parameter(seen: LiveFrame, name: str) -> bool:
     code = seen.frame.f_code
     return name in code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
 
 
-def _explained(crash: LiveCrash, seen: Seen, node: ast.expr) -> AbsentValue | None:
+def _explained(crash: LiveCrash, seen: LiveFrame, node: ast.expr) -> AbsentValue | None:
     place = seen.place
     text = ast.unparse(node)
     if isinstance(node, ast.Attribute) and node.attr == "grad":
@@ -142,7 +142,7 @@ def _explained(crash: LiveCrash, seen: Seen, node: ast.expr) -> AbsentValue | No
     return _explained(crash, seen, bound) if isinstance(bound, ast.Attribute) and is_absent(seen, bound) else None
 
 
-def _of_hook(crash: LiveCrash, seen: Seen, node: ast.expr) -> AbsentValue | None:
+def _of_hook(crash: LiveCrash, seen: LiveFrame, node: ast.expr) -> AbsentValue | None:
     """grad_input[0] in a backward hook of a module whose input needs no gradient."""
     if not isinstance(node, ast.Name) or not _is_parameter(seen, node.id):
         return None
@@ -154,7 +154,7 @@ def _of_hook(crash: LiveCrash, seen: Seen, node: ast.expr) -> AbsentValue | None
     return AbsentValue(text, seen.place, "hook", tensor=node.id)
 
 
-def _of_attribute(seen: Seen, node: ast.Attribute, found: AbsentValue) -> AbsentValue | None:
+def _of_attribute(seen: LiveFrame, node: ast.Attribute, found: AbsentValue) -> AbsentValue | None:
     """self.gradients: None since __init__, and a method that would fill it."""
     owner = value_of(seen, node.value)
     if owner is UNKNOWN or is_a(owner, nn.Module) or node.attr not in own_attributes(owner):
@@ -182,7 +182,7 @@ def _of_attribute(seen: Seen, node: ast.Attribute, found: AbsentValue) -> Absent
 _TOLD = 6
 
 
-def of_gradient(crash: LiveCrash, seen: Seen, found: AbsentValue, tensor: torch.Tensor) -> AbsentValue:
+def of_gradient(crash: LiveCrash, seen: LiveFrame, found: AbsentValue, tensor: torch.Tensor) -> AbsentValue:
     if tensor.grad_fn is not None:
         return dataclasses.replace(found, reason="not-a-leaf")
     home = _home_of(crash, tensor)

@@ -17,13 +17,13 @@ import torch
 from torch import isfinite
 
 from torch_debugger.crashes.expressions import condition_at
-from torch_debugger.crashes.frames import LiveCrash, Seen, is_tensor, walk_traceback
+from torch_debugger.crashes.frames import LiveCrash, LiveFrame, is_tensor, walk_traceback
 from torch_debugger.model.autograd_graph import walk_nodes
 from torch_debugger.probes.nonfinite import FRAMES, NonFiniteHunt
 from torch_debugger.records import NonFinite, Operand, Origin, Place
 from torch_debugger.records.crash import NumberEvidence
 from torch_debugger.source.files import is_user_file, place_at
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.stats.summary import measure_operand
 
 ANOMALY = re.compile(r"^Function '(?P<node>\w+)' returned nan values in its (?P<output>\d+)th output")
@@ -42,7 +42,8 @@ def look_for_the_origin(hunt: NonFiniteHunt, error: BaseException) -> None:
     if not own:
         return
     moments = [
-        Moment(seen.file, seen.line, seen.function, dict(seen.locals), seen.frame.f_globals) for seen in own[:FRAMES]
+        VariablesAt(seen.file, seen.line, seen.function, dict(seen.locals), seen.frame.f_globals)
+        for seen in own[:FRAMES]
     ]
     raised = getattr(error, "fact", None)  # of our own AnomalyError
     stopped = ANOMALY.match(str(error)) if isinstance(error, RuntimeError) else None
@@ -54,7 +55,7 @@ def look_for_the_origin(hunt: NonFiniteHunt, error: BaseException) -> None:
         hunt.was_refused(word, moments, own[0].place)
 
 
-def _refused(error: BaseException, seen: Seen) -> str:
+def _refused(error: BaseException, seen: LiveFrame) -> str:
     """nan, inf or -inf, where the line that raised depends on such a number."""
     if _REFUSALS.search(str(error)):
         values: list[Any] = list(seen.locals.values())
@@ -75,7 +76,7 @@ def _word(value: Any) -> str:
     return "nan" if math.isnan(value) else "inf" if value > 0 else "-inf"
 
 
-def _as_torch_says(name: str, own: Sequence[Seen]) -> Origin:
+def _as_torch_says(name: str, own: Sequence[LiveFrame]) -> Origin:
     """The node that anomaly mode named, and, where it was on in the forward, the line that made the node."""
     places: set[Place] = set()
     for value in (value for seen in own[:FRAMES] for value in list(seen.locals.values())):

@@ -18,7 +18,7 @@ from torch_debugger.integrations.import_wandb import read_wandb_run
 from torch_debugger.integrations.imported_run import (
     NO_STEP,
     ForeignRun,
-    Inside,
+    ImportedFolder,
     NoStepError,
     reason_of,
     refuse_irregular,
@@ -43,7 +43,7 @@ def find_foreign_runs(source: Path, tell: Callable[[str], None]) -> list[Foreign
     root = source if source.is_dir() else source.resolve().parent
     damaged: list[str] = []
     found: list[ForeignRun] = []
-    for path, read in _readers(source, Inside(root, damaged)):
+    for path, read in _readers(source, ImportedFolder(root, damaged)):
         try:
             found += read(root, path)
         except UsageError as error:
@@ -64,7 +64,7 @@ def find_foreign_runs(source: Path, tell: Callable[[str], None]) -> list[Foreign
     return found
 
 
-def _readers(source: Path, inside: Inside) -> Iterator[tuple[Path, Callable[[Path, Path], list[ForeignRun]]]]:
+def _readers(source: Path, inside: ImportedFolder) -> Iterator[tuple[Path, Callable[[Path, Path], list[ForeignRun]]]]:
     for path in inside.files(source) if source.is_dir() else [source.resolve()]:
         if path == source / "mlflow.db" or (path.suffix == ".db" and not source.is_dir()):
             yield path, read_mlflow_database
@@ -146,7 +146,7 @@ def _from_database(
                 run.left_out[f"{where}: hyperparameters left out, as they are no text, or too long"] += 1
         uri = urlsplit(str(artifacts or ""))
         if uri.scheme in ("", "file") and uri.path:
-            run.result = _result(Inside(root, run.damaged), Path(unquote(uri.path)))
+            run.result = _result(ImportedFolder(root, run.damaged), Path(unquote(uri.path)))
     except (sqlite3.Error, ValueError) as error:
         run.damaged.append(f"{where} is damaged: {error}.")
     return run
@@ -171,7 +171,7 @@ def _row(key: str, value: Any, step: Any, milliseconds: Any) -> Row:
 def read_mlflow_folder(root: Path, folder: Path) -> ForeignRun:
     """One run of a file store: a file a metric (`timestamp value step` a line), a file a param."""
     run = ForeignRun(f"mlflow-{folder.name}", folder.name)
-    inside = Inside(root, run.damaged)
+    inside = ImportedFolder(root, run.damaged)
     metrics = folder / "metrics"
     every = (
         row for path in inside.files(metrics) for row in _rows(inside, path, path.relative_to(metrics).as_posix(), run)
@@ -189,7 +189,7 @@ def read_mlflow_folder(root: Path, folder: Path) -> ForeignRun:
     return run
 
 
-def _texts(inside: Inside, folder: Path) -> Iterator[tuple[str, str]]:
+def _texts(inside: ImportedFolder, folder: Path) -> Iterator[tuple[str, str]]:
     for path in inside.files(folder):
         if (text := inside.text(path, _LARGEST_TEXT_BYTES)) is not None:
             yield path.name, text
@@ -202,7 +202,7 @@ def _first_of(rows: Iterable[Row], run: ForeignRun) -> list[Row]:
     return first[:_MOST_ROWS]
 
 
-def _rows(inside: Inside, path: Path, key: str, run: ForeignRun) -> Iterator[Row]:
+def _rows(inside: ImportedFolder, path: Path, key: str, run: ForeignRun) -> Iterator[Row]:
     """A line that was torn when the machine stopped is named and left out."""
     torn = 0
     for number, line in enumerate(io.BytesIO(inside.content(path) or b""), 1):
@@ -221,7 +221,7 @@ def _rows(inside: Inside, path: Path, key: str, run: ForeignRun) -> Iterator[Row
             yield row
 
 
-def _result(inside: Inside, artifacts: Path) -> str:
+def _result(inside: ImportedFolder, artifacts: Path) -> str:
     """What torch-debugger left there when the run was its own."""
     return inside.text(artifacts / "result.json", _LARGEST_RESULT_BYTES) or ""
 

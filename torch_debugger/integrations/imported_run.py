@@ -57,7 +57,7 @@ class NotInsideError(OSError):
     """A link, a FIFO, a device, a file of another folder, or one that is too large."""
 
 
-class Inside:
+class ImportedFolder:
     """A folder with the list of what of it cannot be read: a sentence is added for each, the rest is read."""
 
     def __init__(self, root: Path, damaged: list[str]) -> None:

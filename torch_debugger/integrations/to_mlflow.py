@@ -13,7 +13,7 @@ from typing import Any
 
 from torch_debugger.integrations.delivery import COLUMNS, Ending
 from torch_debugger.integrations.tracker_data import Parcel
-from torch_debugger.log.media import Picture
+from torch_debugger.log.media import LoggedPicture
 from torch_debugger.records.run import HparamValue
 
 # What MLflow allows in one request, and in one value.
@@ -27,7 +27,7 @@ _LONGEST_TAG = 5000
 class MlflowReceiver:
     """A run through the client alone: what `mlflow.start_run` holds in this process is left as it is."""
 
-    takes = frozenset({Picture})
+    takes = frozenset({LoggedPicture})
 
     def __init__(self, experiment: str, directory: str = "") -> None:
         self._experiment = experiment

@@ -8,13 +8,13 @@ from typing import Any
 
 from torch_debugger.integrations.delivery import COLUMNS, Ending
 from torch_debugger.integrations.tracker_data import Parcel, counts_and_edges
-from torch_debugger.log.media import Histogram, Picture
+from torch_debugger.log.media import Histogram, LoggedPicture
 
 
 class TrackioReceiver:
     """Its config goes out with the first row, and there is no summary: the report holds the verdict."""
 
-    takes = frozenset({Picture, Histogram})
+    takes = frozenset({LoggedPicture, Histogram})
 
     def __init__(self, project: str, directory: str = "") -> None:
         self._project = project

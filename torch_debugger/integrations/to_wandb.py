@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from torch_debugger.integrations.delivery import COLUMNS, Ending
-from torch_debugger.integrations.tracker_data import NAMES, Grid, Parcel, counts_and_edges
+from torch_debugger.integrations.tracker_data import NAMES, LoggedRows, Parcel, counts_and_edges
 from torch_debugger.log.media import PrCurve, Sound, Text
 
 REPORT = "torch-debugger-report.md"
@@ -142,7 +142,7 @@ _BAR = re.compile(r"(?<!\\)\|")
 
 
 @contextmanager
-def other_form(tag: str, medium: Text | Sound | PrCurve | Grid) -> Iterator[Any]:
+def other_form(tag: str, medium: Text | Sound | PrCurve | LoggedRows) -> Iterator[Any]:
     """To be logged inside: W&B takes a sound from a file only, and copies it."""
     import wandb
 
@@ -157,7 +157,7 @@ def other_form(tag: str, medium: Text | Sound | PrCurve | Grid) -> Iterator[Any]
         rows = [list(row) for row in zip(*columns, strict=True)]
         table = wandb.Table(columns=["threshold", "precision", "recall"], data=rows)
         yield wandb.plot.line(table, "recall", "precision", title=tag)
-    elif isinstance(medium, Grid):
+    elif isinstance(medium, LoggedRows):
         places = [str(place) for place in range(medium.rows.shape[1])]
         yield wandb.Table(columns=places, data=medium.rows.tolist())
     else:

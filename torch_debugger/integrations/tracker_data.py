@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 from torch_debugger.log import decoder_values as parsing
 from torch_debugger.log import media
 from torch_debugger.log.decoder_records import Decoder
-from torch_debugger.log.decoder_values import FOREIGN, EventParser, Value, read_numbers
-from torch_debugger.log.media import PR_CURVES, Histogram, Picture, PrCurve, Sound, Text, pr_curves
+from torch_debugger.log.decoder_values import FOREIGN, EventParser, SummaryValue, read_numbers
+from torch_debugger.log.media import PR_CURVES, Histogram, LoggedPicture, PrCurve, Sound, Text, pr_curves
 from torch_debugger.records import (
     HparamsFact,
     ModelFact,
@@ -39,7 +39,7 @@ _LARGEST_GRID = 10_000  # numbers of a tensor that is sent as a table
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Grid:
+class LoggedRows:
     """A tensor of one or two dimensions, as rows."""
 
     step: int
@@ -54,7 +54,7 @@ class Other:
     kind: str
 
 
-Medium = Histogram | Picture | Text | Sound | PrCurve | Grid | Other | dict[str, HparamValue]
+Medium = Histogram | LoggedPicture | Text | Sound | PrCurve | LoggedRows | Other | dict[str, HparamValue]
 
 # What can be in a log of ours or in a writer's, in words for one of them.
 _NAMES = {
@@ -65,7 +65,7 @@ _NAMES = {
     "custom_scalars": "layout of charts",
 }
 _NUMBERS = (parsing.SCALARS, parsing.RECORDS, parsing.ROWS)  # are carried as records
-_DECODERS: dict[str, Callable[[int, float, Value], Iterator[Any]]] = {
+_DECODERS: dict[str, Callable[[int, float, SummaryValue], Iterator[Any]]] = {
     parsing.PICTURES: media.pictures,
     parsing.HISTOGRAMS: media.histograms,
     parsing.TEXTS: media.texts,
@@ -93,7 +93,7 @@ class MediaDecoder(Decoder):
         return records
 
 
-def _media(step: int, time: float, value: Value) -> list[Medium]:
+def _media(step: int, time: float, value: SummaryValue) -> list[Medium]:
     if value.kind in _NUMBERS:
         return []
     if value.kind == "hparams":
@@ -102,7 +102,7 @@ def _media(step: int, time: float, value: Value) -> list[Medium]:
         if value.kind in ("tensor", parsing.TENSORS):
             numbers = read_numbers(value.body)
             if 1 <= numbers.ndim <= 2 and numbers.size <= _LARGEST_GRID:
-                return [Grid(step, time, np.atleast_2d(numbers))]
+                return [LoggedRows(step, time, np.atleast_2d(numbers))]
         elif value.kind in _DECODERS:
             return [*_DECODERS[value.kind](step, time, value)]
     except FOREIGN:
@@ -111,7 +111,7 @@ def _media(step: int, time: float, value: Value) -> list[Medium]:
 
 
 @dataclass(slots=True)
-class Point:
+class StepNumbers:
     """The numbers of one step."""
 
     step: int
@@ -123,12 +123,12 @@ class Point:
 class Parcel:
     """What came since the last one."""
 
-    points: list[Point] = field(default_factory=list)  # in the order in which they came
+    points: list[StepNumbers] = field(default_factory=list)  # in the order in which they came
     hparams: dict[str, HparamValue] = field(default_factory=dict)
     facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, models, git, seeds
-    pictures: list[tuple[str, Picture]] = field(default_factory=list)  # by tag
+    pictures: list[tuple[str, LoggedPicture]] = field(default_factory=list)  # by tag
     histograms: list[tuple[str, Histogram]] = field(default_factory=list)
-    others: list[tuple[str, Text | Sound | PrCurve | Grid]] = field(default_factory=list)
+    others: list[tuple[str, Text | Sound | PrCurve | LoggedRows]] = field(default_factory=list)
     kinds: Counter[str] = field(default_factory=Counter)  # of all that is no number: how many, by its name
 
     def thin(self, most: int) -> int:
@@ -141,8 +141,8 @@ class Parcel:
 
 # The kinds that a receiver may take besides numbers, in words for one of them.
 NAMES: dict[type, str] = {
-    Picture: "picture", Histogram: "histogram", Text: "text", Sound: "sound", PrCurve: "precision-recall curve",
-    Grid: "tensor",
+    LoggedPicture: "picture", Histogram: "histogram", Text: "text", Sound: "sound", PrCurve: "precision-recall curve",
+    LoggedRows: "tensor",
 }  # fmt: skip
 
 
@@ -170,7 +170,7 @@ class Packer:
             self._parcel.hparams.update(medium)
             return
         self._parcel.kinds[medium.kind if isinstance(medium, Other) else NAMES[type(medium)]] += 1
-        if isinstance(medium, Picture):
+        if isinstance(medium, LoggedPicture):
             self._parcel.pictures.append((tag, medium))
         elif isinstance(medium, Histogram):
             self._parcel.histograms.append((tag, medium))
@@ -192,7 +192,7 @@ class Packer:
         if last is not None and last.step == step and not last.values.keys() & values.keys():
             last.values.update(values)
         elif values:
-            points.append(Point(step, self._time, dict(values)))
+            points.append(StepNumbers(step, self._time, dict(values)))
 
 
 # What a tracker shows as the setting of a run. The command is that of Surroundings, which has no secrets.

@@ -21,11 +21,11 @@ def find_cause(
 ) -> Cause | None:
     if parting.gap is None:
         return None
-    scene = Scene(parting, parting.gap, first, second, matching, {topic.name: topic for topic in topics})
+    scene = ComparedRuns(parting, parting.gap, first, second, matching, {topic.name: topic for topic in topics})
     return {**_CAUSES, **GRAPH_CAUSES}[parting.gap.phase](scene)
 
 
-def _weights(scene: Scene) -> Cause:
+def _weights(scene: ComparedRuns) -> Cause:
     gap = scene.gap
     if gap.step > scene.parting.first_step:
         return Cause(
@@ -53,7 +53,7 @@ def _weights(scene: Scene) -> Cause:
     )
 
 
-def _batch(scene: Scene) -> Cause:
+def _batch(scene: ComparedRuns) -> Cause:
     if scene.gap.number == "elements":
         return Cause("The batches have another size.", scene.differences("data"))
     ours, theirs = (_samples(run) for run in (scene.first, scene.second))
@@ -82,7 +82,7 @@ def _samples(run: RunEvidence) -> set[int]:
     return {sample for look in looks for tensor in look.tensors for sample in tensor.samples}
 
 
-def _are_other_draws(scene: Scene) -> bool:
+def _are_other_draws(scene: ComparedRuns) -> bool:
     """Mean and std differ by no more than samples of one distribution do."""
     groups = (batch_numbers(run, scene.gap.step).get(scene.gap.name, {}) for run in (scene.first, scene.second))
     first, second = groups
@@ -94,7 +94,7 @@ def _are_other_draws(scene: Scene) -> bool:
     return apart <= _DRAWS * std and abs(ours["std"] - theirs["std"]) * math.sqrt(count) <= _DRAWS * std
 
 
-def _input(scene: Scene) -> Cause:
+def _input(scene: ComparedRuns) -> Cause:
     if scene.gap.number == "elements":
         return Cause(
             "The model is given another number of samples in a call: the size of batches, or a step made of "
@@ -110,21 +110,21 @@ def _input(scene: Scene) -> Cause:
     )
 
 
-def _rate(scene: Scene) -> Cause:
+def _rate(scene: ComparedRuns) -> Cause:
     return Cause(
         "All that the step computes is equal and the learning rate is not: the schedule, or the rate itself.",
         scene.differences("optimizer") or scene.sources(SchedulerFact),
     )
 
 
-def _update(scene: Scene) -> Cause:
+def _update(scene: ComparedRuns) -> Cause:
     return Cause(
         "Forward pass, loss and gradients are equal and the update is not: the optimizer or its settings.",
         scene.differences("optimizer") or scene.sources(OptimizerFact),
     )
 
 
-def _evaluation(scene: Scene) -> Cause:
+def _evaluation(scene: ComparedRuns) -> Cause:
     computed = "the training is equal" if scene.parting.equal_phases else "the training shows no difference"
     return Cause(
         f"{computed.capitalize()} and this number is not: how it is evaluated (train or eval mode, the data, "
@@ -148,7 +148,7 @@ _LEAF = "AccumulateGrad"
 _ALIKE = 1e-3  # two factors that are one
 
 
-def _forward(scene: Scene) -> Cause:
+def _forward(scene: ComparedRuns) -> Cause:
     gap, last = scene.gap, scene.parting.last_equal
     modes = _modes(scene)
     if modes:
@@ -176,7 +176,7 @@ def _forward(scene: Scene) -> Cause:
     )
 
 
-def _modes(scene: Scene) -> tuple[Difference, ...]:
+def _modes(scene: ComparedRuns) -> tuple[Difference, ...]:
     root = scene.root_of(scene.gap.name)
     ours = scene.is_training(scene.first, root)
     theirs = scene.is_training(scene.second, scene.matching.roots.get(root, root))
@@ -185,7 +185,7 @@ def _modes(scene: Scene) -> tuple[Difference, ...]:
     return (Difference(f"mode of {root}", *("train" if mode else "eval" for mode in (ours, theirs))),)
 
 
-def _operations(scene: Scene) -> tuple[Difference, ...]:
+def _operations(scene: ComparedRuns) -> tuple[Difference, ...]:
     """Operations that only one of the graphs has, or has more of."""
     ours, theirs = scene.graphs()
     if ours is None or theirs is None or ours.truncated or theirs.truncated:
@@ -199,14 +199,14 @@ def _listed(operations: Counter[str]) -> str:
     return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in operations.items()) or "none"
 
 
-def _loss(scene: Scene) -> Cause:
+def _loss(scene: ComparedRuns) -> Cause:
     points = (*_about_loss(scene), *_operations(scene))
     if "forward" in scene.parting.equal_phases:
         return Cause("The model's outputs are equal and the loss is not: the loss, or the targets.", points)
     return Cause("The loss is the first number that is seen to differ: the loss, or the forward pass.", points)
 
 
-def _about_loss(scene: Scene) -> tuple[Difference, ...]:
+def _about_loss(scene: ComparedRuns) -> tuple[Difference, ...]:
     ours, theirs = scene.graphs()
     if ours is None or theirs is None:
         return ()
@@ -225,7 +225,7 @@ def _saved(graph: LossGraph) -> dict[str, object]:
     return {f"{head.op}: {key}": value for key, value in head.saved.items()} if head else {}
 
 
-def _backward(scene: Scene) -> Cause:
+def _backward(scene: ComparedRuns) -> Cause:
     return Cause(
         "Forward pass and loss are equal and the gradients that come back are not: a detach(), a custom "
         "backward, or a factor on what backward() is called on.",
@@ -234,7 +234,7 @@ def _backward(scene: Scene) -> Cause:
     )
 
 
-def _gradients(scene: Scene) -> Cause:
+def _gradients(scene: ComparedRuns) -> Cause:
     gap = scene.gap
     if 0.0 in (gap.first, gap.second):
         without = "second" if gap.first else "first"
@@ -265,7 +265,7 @@ GRAPH_CAUSES = {"forward": _forward, "loss": _loss, "backward": _backward, "grad
 
 # A parting, and what is known of the two runs there.
 @dataclass(frozen=True, slots=True)
-class Scene:
+class ComparedRuns:
     parting: Parting
     gap: Gap
     first: RunEvidence

@@ -40,7 +40,7 @@ def find_parting(first: RunEvidence, second: RunEvidence, matching: Matching) ->
     steps = sorted(first.steps & second.steps)
     if not steps:
         return Parting("unseen", 0)
-    walk = _Walk(steps, Growth(rounding_floor(first, second), initial_floor(first, second)))
+    walk = _RunWalk(steps, ToleranceGrowth(rounding_floor(first, second), initial_floor(first, second)))
     walk.through(Sights(first, second, matching))
     found = walk.parting()
     if not found.numbers:
@@ -49,8 +49,8 @@ def find_parting(first: RunEvidence, second: RunEvidence, matching: Matching) ->
     return replace(found, extents=(ours, theirs))
 
 
-class _Walk:
-    def __init__(self, steps: list[int], growth: Growth) -> None:
+class _RunWalk:
+    def __init__(self, steps: list[int], growth: ToleranceGrowth) -> None:
         self._steps = steps
         self._growth = growth
         self._sizes: dict[str, Array] = {}  # the largest so far: late in training all but the rounding shrinks
@@ -217,7 +217,7 @@ _GIVEN = frozenset({"batch", "rate"})  # not computed by the model, so rounding 
 _COUNTED = 0.02  # of a metric that counts (accuracy): one sample that turns over is no parting
 
 
-class Growth:
+class ToleranceGrowth:
     def __init__(self, floor: float, initial_floor: float) -> None:
         self._floor = floor
         self._initial_floor = initial_floor  # of the weights before anything was computed with them

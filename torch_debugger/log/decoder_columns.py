@@ -47,8 +47,8 @@ def read_chunk(padded: NDArray[np.uint8], frames: Frames, first_place: int) -> C
     return Chunk(columns, kept, end - first_place)
 
 
-def _columns(padded: NDArray[np.uint8], frames: Frames, first_place: int) -> tuple[list[Piece], list[int]]:
-    pieces: list[Piece] = []
+def _columns(padded: NDArray[np.uint8], frames: Frames, first_place: int) -> tuple[list[EventPiece], list[int]]:
+    pieces: list[EventPiece] = []
     others: list[NDArray[np.intp]] = []
     keys = np.minimum(frames.lengths, LONGEST + 1).astype(np.uint16)  # numpy sorts these in linear time
     order = np.argsort(keys, kind="stable")
@@ -60,7 +60,7 @@ def _columns(padded: NDArray[np.uint8], frames: Frames, first_place: int) -> tup
         starts = frames.starts[which]
         rows = Rows(_gather(padded, starts + HEAD_BYTES, length), length, starts + first_place)
         for answer in read_rows(rows):
-            if isinstance(answer, Piece):
+            if isinstance(answer, EventPiece):
                 pieces.append(answer)
             else:
                 others.append(which[answer])
@@ -88,7 +88,7 @@ _FACTORS = np.random.default_rng(0).integers(1, 1 << 63, 1024, np.uint64) | np.u
 _Places = NDArray[np.intp]
 
 
-class Piece(NamedTuple):
+class EventPiece(NamedTuple):
     """Events with the same tags; `sound` are those whose checksum fits."""
 
     tags: list[str]
@@ -114,7 +114,7 @@ class Rows(NamedTuple):
         return self if len(which) == len(self.data) else Rows(self.data[which], self.length, self.places[which])
 
 
-def read_rows(rows: Rows) -> Iterator[Piece | _Places]:
+def read_rows(rows: Rows) -> Iterator[EventPiece | _Places]:
     """Pieces, and the rows that are to be read one by one."""
     left = np.arange(len(rows.data))
     for _ in range(_MOST_LAYOUTS):
@@ -138,7 +138,7 @@ def read_rows(rows: Rows) -> Iterator[Piece | _Places]:
         yield left
 
 
-def _by_tags(rows: Rows, which: _Places, layout: Layout) -> Iterator[Piece | _Places]:
+def _by_tags(rows: Rows, which: _Places, layout: EventLayout) -> Iterator[EventPiece | _Places]:
     """Rows of one layout, those with the same tags together."""
     if not len(which):
         return
@@ -194,7 +194,7 @@ def equal_runs(places: _Places, keys: NDArray[np.unsignedinteger]) -> list[_Plac
     return np.split(places, np.flatnonzero(keys[1:] != keys[:-1]) + 1)
 
 
-def _pieces(rows: Rows, layout: Layout, groups: list[_Places]) -> Iterator[Piece]:
+def _pieces(rows: Rows, layout: EventLayout, groups: list[_Places]) -> Iterator[EventPiece]:
     """Groups of rows with equal tags; all rows have this layout."""
     data = rows.data
     times = _column(data, layout.time, "<f8") if layout.time >= 0 else np.zeros(len(data))
@@ -211,9 +211,9 @@ def _pieces(rows: Rows, layout: Layout, groups: list[_Places]) -> Iterator[Piece
     for group in groups:
         tags = [data[group[0], tag].tobytes().decode("utf-8", "surrogateescape") for tag in layout.tags]
         if len(group) == len(data):
-            yield Piece(tags, whole, sound)
+            yield EventPiece(tags, whole, sound)
         else:
-            yield Piece(tags, [points.chosen(group) for points in whole], sound[group])
+            yield EventPiece(tags, [points.chosen(group) for points in whole], sound[group])
 
 
 def _column(data: NDArray[np.uint8], place: int, dtype: str) -> NDArray[np.float64]:
@@ -232,7 +232,7 @@ def _steps(digits: NDArray[np.uint8]) -> NDArray[np.int64]:
 _TENSORS = {1: (5, FIXED32, "<f4"), 2: (6, FIXED64, "<f8")}  # by DataType: the field of its numbers
 
 
-class _Part(NamedTuple):
+class _FieldPart(NamedTuple):
     """One field of a message: its wire type and where its content stands."""
 
     kind: int
@@ -245,7 +245,7 @@ class _Part(NamedTuple):
         return slice(self.start, self.end)
 
 
-class Layout(NamedTuple):
+class EventLayout(NamedTuple):
     time: int  # the place of its eight bytes; -1: not there
     step: slice  # the bytes of its varint; empty: not there
     values: list[tuple[int, str]]  # the place and the dtype of each
@@ -268,7 +268,7 @@ class Layout(NamedTuple):
         return bits.view(np.uint64)
 
 
-def find_layout(event: bytes) -> Layout | None:
+def find_layout(event: bytes) -> EventLayout | None:
     """None for an event that is anything else than numbers with tags; raises KeyError or ValueError for one that is
     unusual in any way."""
     parts = _once_each(event, 0, len(event))
@@ -277,18 +277,18 @@ def find_layout(event: bytes) -> Layout | None:
     summary = parts[events.EVENT_SUMMARY].of(BYTES)
     time = parts[events.EVENT_TIME].of(FIXED64).start if events.EVENT_TIME in parts else -1
     step = parts[events.EVENT_STEP].of(VARINT) if events.EVENT_STEP in parts else slice(0, 0)
-    layout = Layout(time, slice(step.start, min(step.stop, step.start + 10)), [], [])
+    layout = EventLayout(time, slice(step.start, min(step.stop, step.start + 10)), [], [])
     for number, kind, first, last, _ in places(event, summary.start, summary.stop):
         if number != events.SUMMARY_VALUE:
             return None
-        inside = _Part(kind, first, last).of(BYTES)
+        inside = _FieldPart(kind, first, last).of(BYTES)
         parts = _once_each(event, inside.start, inside.stop)
         layout.tags.append(parts[events.VALUE_TAG].of(BYTES))
         layout.values.append(_number(event, parts))
     return layout if layout.values else None
 
 
-def _number(event: bytes, parts: dict[int, _Part]) -> tuple[int, str]:
+def _number(event: bytes, parts: dict[int, _FieldPart]) -> tuple[int, str]:
     if events.VALUE_SIMPLE in parts:
         return parts[events.VALUE_SIMPLE].of(FIXED32).start, "<f4"
     # Without the metadata beside it, what a tensor means depends on what came before.
@@ -306,10 +306,10 @@ def _number(event: bytes, parts: dict[int, _Part]) -> tuple[int, str]:
     return where.start, dtype
 
 
-def _once_each(event: bytes, start: int, end: int) -> dict[int, _Part]:
-    by_number: dict[int, _Part] = {}
+def _once_each(event: bytes, start: int, end: int) -> dict[int, _FieldPart]:
+    by_number: dict[int, _FieldPart] = {}
     for number, kind, first, last, _ in places(event, start, end):
         if number in by_number:
             raise ValueError("a field that stands twice")
-        by_number[number] = _Part(kind, first, last)
+        by_number[number] = _FieldPart(kind, first, last)
     return by_number

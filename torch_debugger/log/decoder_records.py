@@ -16,7 +16,7 @@ from torch_debugger.log.decoder_values import (
     SCALARS,
     Event,
     EventParser,
-    Value,
+    SummaryValue,
     read_single,
     shape_of,
 )
@@ -83,7 +83,7 @@ class Decoder:
             return [Scalars(event.step, event.time, scalars), *others]
         return others
 
-    def _rows(self, step: int, value: Value) -> TensorRows:
+    def _rows(self, step: int, value: SummaryValue) -> TensorRows:
         if value.plugin_content:
             plain = json.loads(value.plugin_content)
             names, columns, dtypes = (tuple(plain.get(key, ())) for key in ("names", "columns", "dtypes"))
@@ -93,7 +93,7 @@ class Decoder:
         return TensorRows(step, self._tables[value.tag], content.reshape(shape_of(tensor)))
 
 
-def _number(value: Value) -> float | None:
+def _number(value: SummaryValue) -> float | None:
     """Of a scalar, or a float without dimensions that `add_tensor` logged."""
     if value.kind == SCALARS:
         return value.number

@@ -41,7 +41,7 @@ _PLUGINS = {"histograms": HISTOGRAMS, "images": PICTURES, "text": TEXTS, "audio"
 FOREIGN = (ValueError, TypeError, KeyError, AttributeError, struct.error, OverflowError, RecursionError)
 
 
-class Value(NamedTuple):
+class SummaryValue(NamedTuple):
     """One tag of a summary."""
 
     tag: str
@@ -55,7 +55,7 @@ class Value(NamedTuple):
 class Event(NamedTuple):
     step: int
     time: float
-    values: list[Value]
+    values: list[SummaryValue]
     is_empty: bool  # a summary without values
     starts_session: bool
 
@@ -78,13 +78,13 @@ class EventParser:
             message(parts.get(numbers.EVENT_SESSION, b"")).get(numbers.SESSION_STATUS) == numbers.SESSION_START,
         )  # fmt: skip
 
-    def _value(self, data: bytes) -> Value:
+    def _value(self, data: bytes) -> SummaryValue:
         parts = message(data)
         # Bytes that are no text are kept apart from one another, whatever they are.
         tag = parts.get(numbers.VALUE_TAG, b"").decode("utf-8", "surrogateescape")
         if numbers.VALUE_SIMPLE in parts:
             (number,) = struct.unpack("<f", parts[numbers.VALUE_SIMPLE])
-            return Value(tag, SCALARS, number, numbers.VALUE_SIMPLE, b"", b"")
+            return SummaryValue(tag, SCALARS, number, numbers.VALUE_SIMPLE, b"", b"")
         form = next((form for form in _FORMS if form in parts), 0)
         body = parts.get(form, b"")
         metadata = message(parts.get(numbers.VALUE_METADATA, b""))
@@ -95,9 +95,9 @@ class EventParser:
         if form == numbers.VALUE_TENSOR:
             return self._tensor(tag, body, content)
         kind = _FORMS.get(form) or self._plugins.get(tag, TENSORS)
-        return Value(tag, kind, 0.0, form, body, content)
+        return SummaryValue(tag, kind, 0.0, form, body, content)
 
-    def _tensor(self, tag: str, body: bytes, content: bytes) -> Value:
+    def _tensor(self, tag: str, body: bytes, content: bytes) -> SummaryValue:
         number = None
         if tag.startswith(numbers.ROWS_TAG):
             kind = ROWS
@@ -110,15 +110,15 @@ class EventParser:
                 kind = TENSORS if number is None else SCALARS
             else:
                 kind = _PLUGINS.get(plugin, plugin)
-        return Value(tag, kind, 0.0 if number is None else number, numbers.VALUE_TENSOR, body, content)
+        return SummaryValue(tag, kind, 0.0 if number is None else number, numbers.VALUE_TENSOR, body, content)
 
 
-def _graph(parts: dict[int, Any]) -> list[Value]:
+def _graph(parts: dict[int, Any]) -> list[SummaryValue]:
     """A graph has no tag of its own."""
     graph = parts.get(numbers.EVENT_GRAPH)
     if graph is None and numbers.EVENT_META_GRAPH in parts:
         graph = message(parts[numbers.EVENT_META_GRAPH]).get(numbers.META_GRAPH_GRAPH)
-    return [] if graph is None else [Value("graph", GRAPHS, 0.0, numbers.EVENT_GRAPH, graph, b"")]
+    return [] if graph is None else [SummaryValue("graph", GRAPHS, 0.0, numbers.EVENT_GRAPH, graph, b"")]
 
 
 # TensorProto to numpy: every numeric type in each of the forms in which writers store it.

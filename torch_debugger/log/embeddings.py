@@ -115,19 +115,19 @@ _FLOAT_BYTES = 4
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
+class EmbeddingPoints:
     matrix: NDArray[np.float32] = field(repr=False)  # [points, dimensions]
     places: NDArray[np.int64] = field(repr=False)  # of each among all
     all_points: int
 
 
 @dataclass(frozen=True)
-class Column:
+class LabelColumn:
     name: str  # empty where the file names none
     values: list[str]
 
 
-def read_points(folder: str, embedding: Embedding, most: int) -> Points:
+def read_points(folder: str, embedding: Embedding, most: int) -> EmbeddingPoints:
     """Raises DebuggerError where there are none to read."""
     if not embedding.points:
         raise DebuggerError(
@@ -147,7 +147,7 @@ def _is_raw(data: bytes, embedding: Embedding) -> bool:
     return b"\x00" in first or (embedding.points.endswith(".bytes") and len(embedding.shape) == 2)
 
 
-def _raw(data: bytes, embedding: Embedding, most: int) -> Points:
+def _raw(data: bytes, embedding: Embedding, most: int) -> EmbeddingPoints:
     shape = embedding.shape
     if len(shape) != 2 or shape[0] * shape[1] * _FLOAT_BYTES != len(data):
         raise DebuggerError(
@@ -155,10 +155,10 @@ def _raw(data: bytes, embedding: Embedding, most: int) -> Points:
         )
     whole = np.frombuffer(data, "<f4").reshape(shape)
     places = _evenly(shape[0], _rows(most, shape[1]))
-    return Points(np.array(whole[places], np.float32), places, shape[0])
+    return EmbeddingPoints(np.array(whole[places], np.float32), places, shape[0])
 
 
-def _table(data: bytes, embedding: Embedding, most: int) -> Points:
+def _table(data: bytes, embedding: Embedding, most: int) -> EmbeddingPoints:
     lines = [line for line in data.split(b"\n") if line.strip()]
     if not lines:
         raise DebuggerError(f"{embedding.points} holds no points.")
@@ -169,10 +169,10 @@ def _table(data: bytes, embedding: Embedding, most: int) -> Points:
         matrix = np.loadtxt(text, dtype=np.float32, comments=None, ndmin=2)
     except (ValueError, OverflowError) as error:
         raise DebuggerError(f"{embedding.points} is no table of numbers ({str(error)[:200]}).") from error
-    return Points(matrix, places, len(lines))
+    return EmbeddingPoints(matrix, places, len(lines))
 
 
-def read_labels(folder: str, embedding: Embedding, points: Points) -> list[Column]:
+def read_labels(folder: str, embedding: Embedding, points: EmbeddingPoints) -> list[LabelColumn]:
     """The labels of these points. Raises DebuggerError where they do not fit."""
     if not embedding.labels:
         return []
@@ -189,7 +189,7 @@ def read_labels(folder: str, embedding: Embedding, points: Points) -> list[Colum
     chosen = [rows[place].split("\t") for place in points.places]
     columns = min(_MOST_COLUMNS, max([len(header), *(len(row) for row in chosen[:100])]))
     return [
-        Column(
+        LabelColumn(
             header[at] if at < len(header) else "",
             [(row[at] if at < len(row) else "")[:_LONGEST_LABEL] for row in chosen],
         )

@@ -11,15 +11,15 @@ import numpy as np
 
 from torch_debugger.log.curves import Curve, Points, merge
 from torch_debugger.log.decoder_records import Decoder
-from torch_debugger.log.decoder_values import FOREIGN, RECORDS, ROWS, SCALARS, EventParser, Value
+from torch_debugger.log.decoder_values import FOREIGN, RECORDS, ROWS, SCALARS, EventParser, SummaryValue
 from torch_debugger.log.event_files import rank_in_name
 from torch_debugger.log.folders import event_files
 from torch_debugger.log.protobuf import RECORD_TAG
-from torch_debugger.log.reader_columns import NEVER, EventFile, Item, first_void, valid
+from torch_debugger.log.reader_columns import NEVER, EventFile, EventItem, first_void, valid
 from torch_debugger.records import Record, Scalars, Surroundings, TensorRows
 
 _Medium = TypeVar("_Medium")
-Decode = Callable[[int, float, Value], Iterator[_Medium]]
+Decode = Callable[[int, float, SummaryValue], Iterator[_Medium]]
 
 
 class Log:
@@ -109,7 +109,7 @@ class Log:
 
     def values(
         self, kind: str, tag: str | None = None, steps: frozenset[int] | None = None
-    ) -> Iterator[tuple[Item, Value]]:
+    ) -> Iterator[tuple[EventItem, SummaryValue]]:
         """What is no scalar, decoded one after the other; of these steps only, if any are given."""
         for file, taken_back in self._with_limits():
             items = [item for item in file.items if item.kind == kind and tag in (None, item.tag)]
@@ -170,13 +170,13 @@ class Log:
         return {rank: Log(ranks[rank]) for rank in sorted(ranks)}
 
 
-def _still_valid(file: EventFile, items: list[Item], later: int) -> list[Item]:
+def _still_valid(file: EventFile, items: list[EventItem], later: int) -> list[EventItem]:
     places, steps = (np.array([item[column] for item in items], np.int64) for column in (0, 2))
     holds = valid(places, steps, file.restarts, later)
     return [item for item, still in zip(items, holds, strict=True) if still]
 
 
-def _values(file: EventFile, items: list[Item]) -> Iterator[tuple[Item, Value]]:
+def _values(file: EventFile, items: list[EventItem]) -> Iterator[tuple[EventItem, SummaryValue]]:
     parser = EventParser()
     for item, payload in file.payloads(items):
         event = parser.parse(payload)
@@ -190,7 +190,7 @@ def _records(file: EventFile, kinds: tuple[type, ...], taken_back: int = NEVER) 
     return _decoded(payload for _, payload in file.payloads(_items(file, kinds, taken_back)))
 
 
-def _items(file: EventFile, kinds: tuple[type, ...], taken_back: int) -> list[Item]:
+def _items(file: EventFile, kinds: tuple[type, ...], taken_back: int) -> list[EventItem]:
     tags = {RECORD_TAG + kind.__name__ for kind in kinds}
     with_rows = TensorRows in kinds
     some = [

@@ -25,17 +25,17 @@ _EMPTY_BYTES = 1000  # the first events of a log, which say no more than whose i
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundRun:
     name: str  # from the folder that was asked for
     folder: str
     changed: float  # the newest of its event files, seconds since the epoch
     size_bytes: int
 
 
-def find_runs(root: str) -> list[Found]:
+def find_runs(root: str) -> list[FoundRun]:
     """Every folder below `root`, itself included, that holds an event file, by name. A folder to which links
     lead as well is one run, under its own name."""
-    found: list[Found] = []
+    found: list[FoundRun] = []
     met: set[tuple[int, int]] = set()
     waiting: deque[str] = deque([root])
     while waiting:
@@ -46,11 +46,11 @@ def find_runs(root: str) -> list[Found]:
         files = [state for entry in entries if (state := event_file_state(entry)) is not None]
         if files:
             changed, size = max(each.st_mtime for each in files), sum(each.st_size for each in files)
-            found.append(Found(os.path.relpath(folder, root), folder, changed, size))
+            found.append(FoundRun(os.path.relpath(folder, root), folder, changed, size))
     return sorted(_folded(found), key=lambda run: run.name)
 
 
-def _folded(found: list[Found]) -> list[Found]:
+def _folded(found: list[FoundRun]) -> list[FoundRun]:
     """What `add_hparams` and `add_scalars` have put into folders of their own belongs to the run around it."""
     runs = {run.folder: run for run in found}
     for around in sorted(_with_runs_below(runs), key=lambda run: -len(run.folder)):  # the innermost first
@@ -68,8 +68,8 @@ def _folded(found: list[Found]) -> list[Found]:
     return list(runs.values())
 
 
-def _with_runs_below(runs: dict[str, Found]) -> list[Found]:
-    around: dict[str, Found] = {}
+def _with_runs_below(runs: dict[str, FoundRun]) -> list[FoundRun]:
+    around: dict[str, FoundRun] = {}
     for folder in runs:
         above = os.path.dirname(folder)
         while above and above not in around:
@@ -270,7 +270,7 @@ def place_of(folder: str) -> Folder:
     return StoredFolder(folder) if is_url(folder) else Folder(folder)
 
 
-def find_stored_runs(url: str) -> list[Found]:
+def find_stored_runs(url: str) -> list[FoundRun]:
     """As `folders.find_runs`, below a URL. Stores disagree on a time of change; names tell when a run began."""
     runs: dict[str, list[tuple[str, int]]] = {}
     for file in list_files(url):
@@ -279,7 +279,7 @@ def find_stored_runs(url: str) -> list[Found]:
             runs.setdefault(folder, []).append((name, file.size))
     root = url.rstrip("/")
     return [
-        Found(
+        FoundRun(
             folder or ".",
             f"{root}/{folder}" if folder else root,
             _started(files),

@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
-from torch_debugger.log.decoder_values import Value
+from torch_debugger.log.decoder_values import SummaryValue
 from torch_debugger.log.protobuf import as_bytes, fields, message, signed
 from torch_debugger.records.model import (
     BUFFER,
@@ -33,15 +33,15 @@ _WHOLE = "graph"  # around a graph whose parts lie in no scope that all share
 _MOST_DETAIL = 300
 
 
-def graphs(step: int, time: float, value: Value) -> Iterator[ModelGraph]:
+def graphs(step: int, time: float, value: SummaryValue) -> Iterator[ModelGraph]:
     yield model_graph(read_graph_def(value.body))
 
 
 def model_graph(graph: GraphDef) -> ModelGraph:
-    return _Making(graph).graph()
+    return _GraphBuilder(graph).graph()
 
 
-class _Making:
+class _GraphBuilder:
     def __init__(self, graph: GraphDef) -> None:
         self._graph = graph
         self._notes = [node.texts["detail"] for node in graph.nodes if _is_note(node) and "detail" in node.texts]
@@ -163,12 +163,12 @@ class _Making:
         return " ".join([*self._notes, *counted])
 
 
-def _is_note(node: Node) -> bool:
+def _is_note(node: LoggedNode) -> bool:
     """Our own writer's sentence on what is missing."""
     return node.op == "Note" and node.name == "note"
 
 
-def _form(shape: Shape, node: Node) -> TensorForm:
+def _form(shape: Shape, node: LoggedNode) -> TensorForm:
     return UNKNOWN_FORM if shape is None else TensorForm(shape, node.dtype, node.device)
 
 
@@ -276,7 +276,7 @@ class Roles(NamedTuple):
 class _Reading:
     """Of nodes in an order in which sources stand first."""
 
-    def __init__(self, nodes: list[Node]) -> None:
+    def __init__(self, nodes: list[LoggedNode]) -> None:
         self._nodes = nodes
         self._places = {node.name: place for place, node in enumerate(nodes)}
         self._inputs = [
@@ -298,7 +298,7 @@ class _Reading:
         sources = [self._resolved(self._inputs[place]) for place in range(len(self._nodes))]
         return Roles(self._kinds, sources, self._shapes)
 
-    def _kind(self, place: int, node: Node, is_read: bool) -> str:
+    def _kind(self, place: int, node: LoggedNode, is_read: bool) -> str:
         if node.op == "IO Node":
             return OUTPUT if self._inputs[place] or node.name.startswith("output/") else INPUT
         if node.op == "prim::GetAttr":
@@ -313,7 +313,7 @@ class _Reading:
             return INPUT  # TensorFlow's many ways to come by data
         return known or OPERATION
 
-    def _pass(self, place: int, node: Node) -> list[Source]:
+    def _pass(self, place: int, node: LoggedNode) -> list[Source]:
         if node.op in _PACKING:
             return self._resolved(self._inputs[place])
         if node.op in _UNPACKING:
@@ -350,7 +350,7 @@ class _Reading:
                 break
         return list(found)
 
-    def _counts(self, place: int, node: Node) -> bool:
+    def _counts(self, place: int, node: LoggedNode) -> bool:
         """Whether it is a size, or made from sizes alone: a number for a view, no data."""
         if node.op in _SIZES:
             return True
@@ -360,7 +360,7 @@ class _Reading:
         return node.op in _ON_SIZES and any(told) and all(op == "prim::Constant" for op in others)
 
 
-def _turns(nodes: list[Node]) -> list[int]:
+def _turns(nodes: list[LoggedNode]) -> list[int]:
     """0, or how many nodes before this one the first output of the same operation stands."""
     found: list[int] = []
     for node, before in zip(nodes, itertools.chain([None], nodes), strict=False):
@@ -374,7 +374,7 @@ def _turns(nodes: list[Node]) -> list[int]:
     return found
 
 
-def ordered(nodes: list[Node]) -> tuple[list[Node], int]:
+def ordered(nodes: list[LoggedNode]) -> tuple[list[LoggedNode], int]:
     """Sources first, else as they stand; and how many lines lead back, in circles, and were cut."""
     nodes = sorted(nodes, key=lambda node: node.op == "IO Node" and bool(node.inputs))  # outputs stand first
     places = {node.name: place for place, node in enumerate(nodes)}
@@ -384,7 +384,7 @@ def ordered(nodes: list[Node]) -> tuple[list[Node], int]:
     return _sorted(nodes, waits)
 
 
-def _sorted(nodes: list[Node], waits: list[set[int]]) -> tuple[list[Node], int]:
+def _sorted(nodes: list[LoggedNode], waits: list[set[int]]) -> tuple[list[LoggedNode], int]:
     """Depth first, by hand: a graph may be deeper than Python's stack."""
     order: list[int] = []
     state: Counter[int] = Counter()  # 1 while what it waits for is looked at, 2 when it has its place
@@ -427,7 +427,7 @@ _OUTPUT = re.compile(r"(.+):(\d{1,6})", re.DOTALL)
 Shape = tuple[int, ...] | None  # None where not even the number of dimensions is known
 
 
-class Node(NamedTuple):
+class LoggedNode(NamedTuple):
     name: str
     op: str
     inputs: list[tuple[str, int]]  # of which node, and which of its outputs
@@ -439,7 +439,7 @@ class Node(NamedTuple):
 
 
 class GraphDef(NamedTuple):
-    nodes: list[Node]
+    nodes: list[LoggedNode]
     functions: int  # kept apart in its library
     left_out: int  # nodes beyond the most
 
@@ -460,7 +460,7 @@ def read_graph_def(data: bytes) -> GraphDef:
     return GraphDef([_node(parts, names) for parts in raw], functions, left_out)
 
 
-def _node(parts: list[tuple[int, Any]], names: set[str]) -> Node:
+def _node(parts: list[tuple[int, Any]], names: set[str]) -> LoggedNode:
     name = op = device = ""
     inputs: list[tuple[str, int]] = []
     controls = 0
@@ -480,7 +480,7 @@ def _node(parts: list[tuple[int, Any]], names: set[str]) -> Node:
             entry = message(as_bytes(value))
             attributes[_text(entry.get(_ENTRY_KEY, b""))] = message(as_bytes(entry.get(_ENTRY_VALUE, b"")))
     texts = {key: _text(each[_VALUE_TEXT]) for key, each in attributes.items() if _VALUE_TEXT in each}
-    return Node(name, op, inputs, controls, device, texts, _shapes(attributes), _dtype(attributes, texts))
+    return LoggedNode(name, op, inputs, controls, device, texts, _shapes(attributes), _dtype(attributes, texts))
 
 
 def _input(said: str, names: set[str]) -> tuple[str, int]:

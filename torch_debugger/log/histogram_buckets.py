@@ -24,7 +24,7 @@ class Moments(NamedTuple):
     squares: float = 0.0
 
 
-class Measured(NamedTuple):
+class MeasuredValues(NamedTuple):
     """Of the values that are finite; the others are counted apart."""
 
     moments: Moments
@@ -34,14 +34,14 @@ class Measured(NamedTuple):
     inf: int
 
 
-def measure_values(values: Floats, bins: Bins) -> Measured:
+def measure_values(values: Floats, bins: Bins) -> MeasuredValues:
     finite, nan, inf = _finite(values)
     edges = edges_for(finite, bins)
     counts = counts_by_cell(finite) if edges is widest_edges() else np.histogram(_wide(finite), edges)[0]
-    return Measured(_moments(finite), edges, counts, nan, inf)
+    return MeasuredValues(_moments(finite), edges, counts, nan, inf)
 
 
-def histogram_of(measured: Measured, step: int, time: float, tag: str, max_bins: int | None) -> HistogramSummary:
+def histogram_of(measured: MeasuredValues, step: int, time: float, tag: str, max_bins: int | None) -> HistogramSummary:
     edges, counts = measured.edges, measured.counts
     if edges is widest_edges() and not counts[0] and not counts[-1]:
         edges, counts = edges[1:-1], counts[1:-1]

@@ -21,7 +21,7 @@ from torch_debugger.log.decoder_values import (
     PICTURES,
     SOUNDS,
     TEXTS,
-    Value,
+    SummaryValue,
     read_numbers,
     read_strings,
 )
@@ -44,7 +44,7 @@ class MeshTags:
     tags: dict[str, str] = field(default_factory=dict)
 
 
-def mesh_parts(step: int, time: float, value: Value) -> Iterator[NDArray[np.float64]]:
+def mesh_parts(step: int, time: float, value: SummaryValue) -> Iterator[NDArray[np.float64]]:
     """[batch, points, 3]"""
     numbers = read_numbers(value.body)
     if numbers.ndim not in (2, 3) or numbers.shape[-1] != 3:
@@ -77,7 +77,7 @@ class Histogram:
 
 
 @dataclass(frozen=True, slots=True)
-class Picture:
+class LoggedPicture:
     step: int
     time: float
     width: int
@@ -100,7 +100,7 @@ class Sound:
     kind: str = "audio/wav"
 
 
-def histograms(step: int, time: float, value: Value) -> Iterator[Histogram]:
+def histograms(step: int, time: float, value: SummaryValue) -> Iterator[Histogram]:
     if value.form == VALUE_TENSOR:
         table = read_numbers(value.body).reshape(-1, 3)
         yield Histogram(step, time, *table.T)
@@ -115,23 +115,23 @@ def histograms(step: int, time: float, value: Value) -> Iterator[Histogram]:
     yield Histogram(step, time, np.maximum(lefts, least), np.minimum(limits[some], most), counts[some])
 
 
-def pictures(step: int, time: float, value: Value) -> Iterator[Picture]:
+def pictures(step: int, time: float, value: SummaryValue) -> Iterator[LoggedPicture]:
     if value.form == VALUE_TENSOR:
         width, height, *images = read_strings(value.body)
         for image in images:
-            yield Picture(step, time, int(width), int(height), image)
+            yield LoggedPicture(step, time, int(width), int(height), image)
         return
     parts = message(value.body)
     width, height = parts.get(numbers.IMAGE_WIDTH, 0), parts.get(numbers.IMAGE_HEIGHT, 0)
-    yield Picture(step, time, width, height, parts.get(numbers.IMAGE_DATA, b""))
+    yield LoggedPicture(step, time, width, height, parts.get(numbers.IMAGE_DATA, b""))
 
 
-def texts(step: int, time: float, value: Value) -> Iterator[Text]:
+def texts(step: int, time: float, value: SummaryValue) -> Iterator[Text]:
     lines = [line.decode("utf-8", "replace") for line in read_strings(value.body)]
     yield Text(step, time, "\n".join(lines))
 
 
-def sounds(step: int, time: float, value: Value) -> Iterator[Sound]:
+def sounds(step: int, time: float, value: SummaryValue) -> Iterator[Sound]:
     if value.form == VALUE_TENSOR:  # pairs of sound and label
         for sound in read_strings(value.body)[::2]:
             yield Sound(step, time, sound)
@@ -141,7 +141,7 @@ def sounds(step: int, time: float, value: Value) -> Iterator[Sound]:
     yield Sound(step, time, parts.get(numbers.SOUND_DATA, b""), kind)
 
 
-DECODERS: dict[str, Callable[[int, float, Value], Iterator[Any]]] = {
+DECODERS: dict[str, Callable[[int, float, SummaryValue], Iterator[Any]]] = {
     HISTOGRAMS: histograms,
     PICTURES: pictures,
     TEXTS: texts,
@@ -151,7 +151,7 @@ DECODERS: dict[str, Callable[[int, float, Value], Iterator[Any]]] = {
 }
 
 
-def hparams(value: Value) -> dict[str, bool | float | str]:
+def hparams(value: SummaryValue) -> dict[str, bool | float | str]:
     """What any writer's `add_hparams` said."""
     found: dict[str, bool | float | str] = {}
     started = message(value.plugin_content).get(numbers.HPARAMS_START, b"")
@@ -164,7 +164,7 @@ def hparams(value: Value) -> dict[str, bool | float | str]:
     return found
 
 
-def metric_tags(value: Value) -> list[str]:
+def metric_tags(value: SummaryValue) -> list[str]:
     """The tags that `add_hparams` calls metrics."""
     told = message(value.plugin_content).get(numbers.HPARAMS_EXPERIMENT, b"")
     infos = [message(info) for number, info in fields(told) if number == numbers.EXPERIMENT_METRICS]
@@ -231,7 +231,7 @@ class PrCurve:
         return means
 
 
-def pr_curves(step: int, time: float, value: Value) -> Iterator[PrCurve]:
+def pr_curves(step: int, time: float, value: SummaryValue) -> Iterator[PrCurve]:
     table = read_numbers(value.body)
     if table.ndim != 2 or table.shape[0] != _ROWS or not table.shape[1]:
         raise ValueError(f"a table of shape {table.shape} where six rows belong")
@@ -273,7 +273,7 @@ class ScalarCategory:
     charts: list[ScalarChart] = field(default_factory=list)
 
 
-def scalar_charts(values: Iterable[Value]) -> list[ScalarCategory]:
+def scalar_charts(values: Iterable[SummaryValue]) -> list[ScalarCategory]:
     """Of all layouts, one after the other: a writer that adds chart by chart writes one for each."""
     merged: dict[str, ScalarCategory] = {}
     for value in values:

@@ -22,7 +22,7 @@ _CHUNK_BYTES = 1 << 22
 _PRINT_BYTES = 64  # compared at both ends of what was read, to see that it is still the same file
 
 
-class Item(NamedTuple):
+class EventItem(NamedTuple):
     """A value that is no scalar, by the place of its event in the file."""
 
     place: int
@@ -43,8 +43,8 @@ class EventFile:
 
     def _start_over(self) -> None:
         self.columns = Columns()
-        self.items: list[Item] = []
-        self.items_of: dict[str, list[Item]] = {}  # the same by tag
+        self.items: list[EventItem] = []
+        self.items_of: dict[str, list[EventItem]] = {}  # the same by tag
         self.restarts: list[tuple[int, int]] = []  # place and step: see `archive.restarts`
         self._parser = EventParser()
         self._offset = 0
@@ -108,11 +108,11 @@ class EventFile:
             if value.kind == SCALARS:
                 self.columns.add_single(tag, place, event.step, value.number, event.time)
             else:
-                item = Item(place, size_bytes, event.step, event.time, tag, value.kind)
+                item = EventItem(place, size_bytes, event.step, event.time, tag, value.kind)
                 self.items.append(item)
                 self.items_of.setdefault(tag, []).append(item)
 
-    def payloads(self, items: list[Item]) -> Iterator[tuple[Item, bytes]]:
+    def payloads(self, items: list[EventItem]) -> Iterator[tuple[EventItem, bytes]]:
         """The events of these items, read again; one that is no longer what it was ends it."""
         try:
             with open(self.path, "rb", buffering=0) as file:
@@ -171,7 +171,7 @@ def _print(file: io.FileIO, offset: int) -> bytes:
 FIRST_DATE = 1e9  # seconds since the epoch: in 2001, before there was anything to log with
 
 
-class Span:
+class ValueRange:
     """From the smallest to the largest of what it was shown."""
 
     def __init__(self) -> None:
@@ -196,7 +196,7 @@ class Columns:
         self._in_memory = 0  # bytes
         self._single: defaultdict[str, list[tuple[int, int, float, float]]] = defaultdict(list)
         self.last_step = 0
-        self.dates, self.other_times = Span(), Span()
+        self.dates, self.other_times = ValueRange(), ValueRange()
 
     @property
     def tags(self) -> list[str]:

@@ -127,7 +127,7 @@ class Run(JudgedRun):
     def histograms(self, tag: str) -> list[media.Histogram]:
         return self._media(parsing.HISTOGRAMS, tag, media.histograms)
 
-    def pictures(self, tag: str) -> list[media.Picture]:
+    def pictures(self, tag: str) -> list[media.LoggedPicture]:
         return self._media(parsing.PICTURES, tag, media.pictures)
 
     def texts(self, tag: str) -> list[media.Text]:

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import overload
 
-from torch_debugger.log.folders import Found, event_files, find_runs, find_stored_runs
+from torch_debugger.log.folders import FoundRun, event_files, find_runs, find_stored_runs
 from torch_debugger.log.object_stores import is_url, named_place
 from torch_debugger.log.run import NotInArchiveError, Run, missing_run
 from torch_debugger.system.clocks import time
@@ -35,7 +35,7 @@ def runs(folder: str | os.PathLike[str] = "runs") -> Runs:
 class Runs(Sequence[Run]):
     """In the order of their names; one that is asked for twice is the same."""
 
-    def __init__(self, folder: str, found: list[Found]) -> None:
+    def __init__(self, folder: str, found: list[FoundRun]) -> None:
         self.folder = folder
         self.found = found
         self._places = {each.name: place for place, each in enumerate(found)}

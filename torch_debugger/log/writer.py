@@ -331,7 +331,7 @@ PICTURES, RECORDS, POINTS = "pictures or sounds", "records", "scalars"  # as the
 _Item = TypeVar("_Item")
 
 
-class Lane(Generic[_Item]):
+class ByteQueue(Generic[_Item]):
     """A queue that knows how many bytes wait in it."""
 
     def __init__(self) -> None:
@@ -358,12 +358,12 @@ class Waiting:
     def __init__(self, pack: Callable[[list[Point]], bytes]) -> None:
         self.points: deque[Point] = deque()
         self._pack = pack
-        self._packed: Lane[bytes] = Lane()
+        self._packed: ByteQueue[bytes] = ByteQueue()
         self._packing = threading.Lock()
         self._changing = threading.RLock()  # of records and pictures; a signal handler may come back to it
         self._sealed = False
-        self._records: Lane[Record] = Lane()
-        self._pictures: Lane[Record] = Lane()
+        self._records: ByteQueue[Record] = ByteQueue()
+        self._pictures: ByteQueue[Record] = ByteQueue()
         self._left_out: Counter[str] = Counter()
 
     @property

@@ -17,7 +17,7 @@ from torch.nn.modules.module import register_module_forward_hook, register_modul
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.hooks import RemovableHandle
 
-from torch_debugger.memory.snapshots import Lines, Owner, Snapshot, Stats, Storage, read_allocator, spots_of
+from torch_debugger.memory.snapshots import Owner, Snapshot, StackLines, Stats, Storage, read_allocator, spots_of
 from torch_debugger.model.tensor_memory import memory_of
 from torch_debugger.records import DeviceMemory, MemorySnapshot, Place
 from torch_debugger.records.performance import ACTIVATIONS, BUFFERS, GRADIENTS, PARAMETERS, STATE, TENSORS
@@ -63,7 +63,7 @@ def taken(frame: FrameType | None) -> Snapshot:
             (each.device.index or 0, each.address): Owner(each.category, each.name, each.place) for each in on_cuda
         }
         plain = torch.cuda.memory._snapshot()
-        parts.append(read_allocator(plain, owners, Lines(is_user_file), unowned=NOT_SEEN))
+        parts.append(read_allocator(plain, owners, StackLines(is_user_file), unowned=NOT_SEEN))
     storages = list(_on_host({key: each for key, each in live.items() if each.device.type != "cuda"}, lines))
     if storages or not has_cuda:
         used: dict[str, int] = {}
@@ -312,7 +312,7 @@ def _gradient(tensor: torch.Tensor, name: str, place: Place) -> Iterator[_Use]:
 # A dispatch mode sees every operation of its thread, the backward on a CPU included. A storage that is gone is
 # forgotten at once, so what is kept is as large as what lives.
 @dataclass(frozen=True, slots=True)
-class Made:
+class StorageOrigin:
     storage: weakref.ref[Any]
     file: str  # empty: it was there before
     line: int
@@ -322,7 +322,7 @@ class Made:
 class StorageLines(TorchDispatchMode):
     def __init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.known: dict[int, Made] = {}  # by the address of torch's own storage object
+        self.known: dict[int, StorageOrigin] = {}  # by the address of torch's own storage object
         self._paths: dict[int, str] = {}
         self._modules: list[str] = []
         self._hooks: list[RemovableHandle] = []
@@ -356,7 +356,7 @@ class StorageLines(TorchDispatchMode):
         is_given = any(memory_of(each) is storage for each in _tensors(given))  # in place, or a view
         found = ("", 0) if is_given else _line(sys._getframe(2))
         module = self._modules[-1] if self._modules else ""
-        self.known[key] = Made(weakref.ref(storage, lambda _: self.known.pop(key, None)), *found, module)
+        self.known[key] = StorageOrigin(weakref.ref(storage, lambda _: self.known.pop(key, None)), *found, module)
 
     def _enter_module(self, module: nn.Module, given: Any) -> None:
         if not self._modules and id(module) not in self._paths:

@@ -158,7 +158,7 @@ Owners = Mapping[tuple[int, int], Owner]  # by device and address
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class MemoryBlock:
     device: int
     address: int
     size: int
@@ -166,10 +166,10 @@ class Block:
 
 
 def read_allocator(
-    plain: Any, owners: Owners | None = None, lines: Lines | None = None, unowned: str = ALLOCATED
+    plain: Any, owners: Owners | None = None, lines: StackLines | None = None, unowned: str = ALLOCATED
 ) -> MemorySnapshot:
     """From the dictionary of `_snapshot()`, or from the list of `torch.cuda.memory_snapshot()`."""
-    lines = lines or Lines()
+    lines = lines or StackLines()
     if type(plain) is dict and "segments" not in plain:
         keys = ", ".join(str(key)[:40] for key in list(plain)[:5]) or "nothing"
         raise NotASnapshotError(f"it is a dictionary without `segments`; in it are: {keys}")
@@ -204,7 +204,7 @@ def read_allocator(
     )
 
 
-def _blocks(segments: list[dict[Any, Any]], lines: Lines) -> Iterator[Block]:
+def _blocks(segments: list[dict[Any, Any]], lines: StackLines) -> Iterator[MemoryBlock]:
     for segment in segments:
         if "blocks" not in segment or "total_size" not in segment:
             raise NotASnapshotError("a segment in it has no `blocks` or no `total_size`")
@@ -220,12 +220,12 @@ def _blocks(segments: list[dict[Any, Any]], lines: Lines) -> Iterator[Block]:
                 )
                 if "frames" not in block and type(history) is list and history and type(history[0]) is dict:
                     frames = history[0].get("frames")  # where snapshots before torch 2.1 keep them
-                yield Block(device, own, size, lines.place_in(frames))
+                yield MemoryBlock(device, own, size, lines.place_in(frames))
             address += size
 
 
 def _devices(
-    segments: list[dict[Any, Any]], blocks: list[Block], histories: Mapping[int, History]
+    segments: list[dict[Any, Any]], blocks: list[MemoryBlock], histories: Mapping[int, History]
 ) -> Iterator[DeviceMemory]:
     reserved: dict[int, int] = {}
     for segment in segments:
@@ -256,7 +256,7 @@ class _Change:
     frames: Any
 
 
-def replayed(trace: Sequence[Any], blocks: Sequence[Block], lines: Lines) -> History:
+def replayed(trace: Sequence[Any], blocks: Sequence[MemoryBlock], lines: StackLines) -> History:
     """`blocks` are those in use at its end."""
     changes = _changes(trace)
     used = sum(block.size for block in blocks) - sum(change.size for change in changes)
@@ -295,7 +295,7 @@ def _changes(trace: Sequence[Any]) -> list[_Change]:
 
 
 def _alive_after(
-    first: Sequence[_Change], all_changes: Sequence[_Change], blocks: Sequence[Block]
+    first: Sequence[_Change], all_changes: Sequence[_Change], blocks: Sequence[MemoryBlock]
 ) -> list[tuple[Any, Place, int]]:
     """Frames, or a place that is known already, and bytes; what was there before the history began included."""
     made = {change.address for change in all_changes if change.size > 0}
@@ -329,7 +329,7 @@ _LONGEST_PATH = 4096
 _LARGEST_SOURCE_BYTES = 4_000_000
 
 
-class Lines:
+class StackLines:
     """Each stack is looked through once: torch writes the same few thousand down again and again."""
 
     def __init__(self, is_users: Callable[[str], bool] = is_user_path) -> None:

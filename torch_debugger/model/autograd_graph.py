@@ -11,7 +11,7 @@ from typing import Any
 import torch
 from torch.autograd.function import BackwardCFunction
 
-from torch_debugger.records import GraphNode
+from torch_debugger.records import AutogradNode
 from torch_debugger.records.model import TensorForm
 from torch_debugger.stats.dispatch_modes import item_of
 
@@ -22,7 +22,7 @@ _REDUCTIONS = {0: "none", 1: "mean", 2: "sum"}
 
 def read_nodes(
     root: Any, names: dict[int, str], limit: int = 64, factors: bool = False
-) -> tuple[tuple[GraphNode, ...], bool]:
+) -> tuple[tuple[AutogradNode, ...], bool]:
     """The nodes nearest to `root` (a loss's grad_fn), breadth first; True when there were more.
 
     `factors` asks for the numbers that products were made with and for dropout, which are saved as tensors.
@@ -46,7 +46,7 @@ def walk_nodes(root: Any, limit: int) -> tuple[list[Any], dict[Any, int], bool]:
     return nodes, order, bool(queue)
 
 
-def _describe(node: Any, order: dict[Any, int], names: dict[int, str], factors: bool) -> GraphNode:
+def _describe(node: Any, order: dict[Any, int], names: dict[int, str], factors: bool) -> AutogradNode:
     # An operand beyond the limit keeps its number: it exists, but was not read.
     inputs = tuple(None if operand is None else order[operand] for operand, _ in node.next_functions)
     variable = getattr(node, "variable", None)
@@ -62,7 +62,7 @@ def _describe(node: Any, order: dict[Any, int], names: dict[int, str], factors: 
         scalars |= saved_factor(node)
         share = dropped_share(node)
         scalars |= {"dropped": share} if share is not None else {}
-    return GraphNode(op_name(node), made_shape(node), inputs, parameter, scalars)
+    return AutogradNode(op_name(node), made_shape(node), inputs, parameter, scalars)
 
 
 def op_name(node: Any) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 import torch
 
-from torch_debugger.model.op_counter import FORWARD, Entry, ModuleScopes, OpCounter
+from torch_debugger.model.op_counter import FORWARD, CountedOperation, ModuleScopes, OpCounter
 from torch_debugger.records import Place
 from torch_debugger.records.units import bytes_text
 from torch_debugger.system.errors import UsageError
@@ -288,7 +288,7 @@ def uncounted(counter: OpCounter) -> tuple[UncountedOp, ...]:
     """With their shares of everything that ran; the largest first."""
     all_calls = sum(counter.calls.values())
     all_bytes = sum(entry.cost.bytes * times for entry, times in counter.calls.items())
-    found: dict[str, list[tuple[Entry, int]]] = defaultdict(list)
+    found: dict[str, list[tuple[CountedOperation, int]]] = defaultdict(list)
     for entry, times in counter.calls.items():
         if not entry.cost.counted:
             found[entry.operation].append((entry, times))
@@ -307,7 +307,7 @@ def uncounted(counter: OpCounter) -> tuple[UncountedOp, ...]:
     return tuple(sorted(listed, key=lambda each: (-each.bytes, each.op)))
 
 
-def _added(items: Iterable[tuple[Entry, int]]) -> Counts:
+def _added(items: Iterable[tuple[CountedOperation, int]]) -> Counts:
     macs = elementwise = size = 0
     for entry, times in items:
         macs += entry.cost.macs * times

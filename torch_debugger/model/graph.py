@@ -13,7 +13,7 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from torch_debugger.model.forks import is_sharded
-from torch_debugger.model.graph_recorder import MOST_NODES, Recorder, Scopes, class_of, scoped
+from torch_debugger.model.graph_recorder import MOST_NODES, GraphRecorder, Scopes, class_of, scoped
 from torch_debugger.model.hooks import uncompiled, without_global_hooks
 from torch_debugger.model.inputs import Call, argument_names, calls_for, own_call
 from torch_debugger.model.layers import inner_model
@@ -74,7 +74,7 @@ def _graph(model: nn.Module, inputs: Any) -> ModelGraph:
 def _recorded(model: nn.Module, root: str, call: Call, training: bool) -> ModelGraph:
     modes = contextlib.nullcontext() if training else evaluating(model)
     with leaving_no_trace(model), modes, uncompiled(), own_autocast_cache():
-        recorder = Recorder()
+        recorder = GraphRecorder()
         scopes = Scopes(model, root, recorder)
         scopes.own_tensors()
         call = own_call(model, call)
@@ -118,7 +118,7 @@ _SET_DATA = vars(torch._C.TensorBase)["data"].__set__
 class _Functions(TorchFunctionMode):
     """Functions as they are called. What they call in turn is not recorded."""
 
-    def __init__(self, recorder: Recorder, scope: Callable[[], str], undoing: Undoing) -> None:
+    def __init__(self, recorder: GraphRecorder, scope: Callable[[], str], undoing: Undoing) -> None:
         super().__init__()
         self._recorder = recorder
         self._scope = scope
@@ -219,7 +219,7 @@ def _plain(value: Any) -> str:
 # The modules of a model that could not be run: what it is made of, without what flows through it.
 def tree_graph(model: nn.Module, root: str, note: str) -> ModelGraph:
     """Each module that holds tensors, or holds no other module, with its parameters and buffers."""
-    recorder = Recorder()
+    recorder = GraphRecorder()
     scopes = Scopes(model, root, recorder)
     scopes.own_tensors()
     for module, scope in scopes.all_modules():

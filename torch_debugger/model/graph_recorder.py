@@ -43,7 +43,7 @@ class _Draft:
     outputs: list[TensorForm] = field(default_factory=list)
 
 
-class Recorder:
+class GraphRecorder:
     """Holds no tensor: what the model lets go of is freed as ever."""
 
     def __init__(self) -> None:
@@ -159,7 +159,7 @@ class _Opened(NamedTuple):
 
 
 class Scopes:
-    def __init__(self, model: nn.Module, root: str, recorder: Recorder) -> None:
+    def __init__(self, model: nn.Module, root: str, recorder: GraphRecorder) -> None:
         self._recorder = recorder
         self._root = root
         self._paths = {

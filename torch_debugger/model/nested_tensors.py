@@ -88,7 +88,7 @@ def _items(value: Any) -> Sequence[Any]:
 
 
 # What a layer took or gave, in words: sizes and kinds of tensors, no tensors.
-class Seen(NamedTuple):
+class NamedSize(NamedTuple):
     """One tensor; the name is its key in a dictionary or a dataclass, empty by position."""
 
     name: str
@@ -96,9 +96,9 @@ class Seen(NamedTuple):
     dtype: str
 
 
-def seen_in(value: Any) -> tuple[Seen, ...]:
+def seen_in(value: Any) -> tuple[NamedSize, ...]:
     return tuple(
-        Seen(_name(way), tuple(int(length) for length in tensor.shape), dtype_name(tensor.dtype))
+        NamedSize(_name(way), tuple(int(length) for length in tensor.shape), dtype_name(tensor.dtype))
         for way, tensor in named_leaves(value)
     )
 
@@ -107,7 +107,7 @@ def dtype_name(dtype: Any) -> str:
     return str(dtype).removeprefix("torch.")
 
 
-def sizes_text(seen: tuple[Seen, ...]) -> tuple[str, ...]:
+def sizes_text(seen: tuple[NamedSize, ...]) -> tuple[str, ...]:
     """The whole first, then ever shorter: boxes: [2, 4], scores: [2]; [2, 4] and 1 more."""
     if not seen:
         return ("--",)
@@ -117,7 +117,7 @@ def sizes_text(seen: tuple[Seen, ...]) -> tuple[str, ...]:
     return (", ".join(parts), f"{first} and {more} more", f"{first} +{more}") if more else (parts[0], first)
 
 
-def _repeated(same: list[Seen]) -> str:
+def _repeated(same: list[NamedSize]) -> str:
     text = f"{same[0].name}: {list(same[0].size)}" if same[0].name else str(list(same[0].size))
     return f"{len(same)} x {text}" if len(same) > 1 else text
 

@@ -26,7 +26,7 @@ from torch_debugger.source.frames import frames, is_ours, place_of
 FORWARD, BACKWARD, RECOMPUTED = "forward", "backward", "recomputed"
 
 
-class Entry(NamedTuple):
+class CountedOperation(NamedTuple):
     phase: str
     path: str
     operation: str
@@ -40,7 +40,7 @@ class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
     def __init__(self, scopes: ModuleScopes, on_shapes: bool) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self.calls: dict[Entry, int] = {}
+        self.calls: dict[CountedOperation, int] = {}
         self.places: dict[str, dict[Place, None]] = {}  # of operations that could not be counted
         self.added = 0
         self.in_backward = False
@@ -73,7 +73,7 @@ class OpCounter(TorchDispatchMode):  # type: ignore[no-untyped-call]
             # A backward runs without gradients of its own; a forward inside of it, for a checkpoint, with them.
             phase = RECOMPUTED if torch.is_grad_enabled() else BACKWARD
             path = self._scopes.owner_in_backward()
-        entry = Entry(phase, path, operation, cost)
+        entry = CountedOperation(phase, path, operation, cost)
         self.calls[entry] = self.calls.get(entry, 0) + 1
         self.added += 1
         if not cost.counted:

@@ -69,8 +69,8 @@ def count_parameters(model: nn.Module) -> ParameterCount:
     count_parameters(model).by_module["encoder"]
     """
     inner = inner_model(model)
-    parts = Parts(inner)
-    named: dict[int, tuple[str, Held]] = {}
+    parts = ModuleParts(inner)
+    named: dict[int, tuple[str, OwnedParameter]] = {}
     for path in parts.modules:
         for held in parts.held(path):
             named.setdefault(held.key, (path, held))
@@ -93,7 +93,7 @@ def count_parameters(model: nn.Module) -> ParameterCount:
 
 
 # The modules of a model that have a row of their own, and which parameters each of them holds.
-class Held(NamedTuple):
+class OwnedParameter(NamedTuple):
     """A parameter, or the packed weight of a quantized layer."""
 
     name: str  # below the module that holds it
@@ -107,13 +107,13 @@ class Held(NamedTuple):
     lazy: bool = False
 
 
-class Parts:
+class ModuleParts:
     """Path to module, without what torch puts inside: wrappers of torch.compile, parametrizations, the
     modules of a scripted or a quantized one. A module under several paths has its first."""
 
     def __init__(self, model: nn.Module) -> None:
         self.modules: dict[str, nn.Module] = {}
-        self._held: dict[str, list[Held]] = {}
+        self._held: dict[str, list[OwnedParameter]] = {}
         hidden: list[str] = []
         for raw, module in model.named_modules():
             path = clean_path(raw)
@@ -130,7 +130,7 @@ class Parts:
     def parent(self, path: str) -> str:
         return path.rpartition(".")[0]
 
-    def held(self, path: str) -> list[Held]:
+    def held(self, path: str) -> list[OwnedParameter]:
         """Its own parameters, without those of modules with a row of their own."""
         return self._held.get(path, [])
 
@@ -157,11 +157,11 @@ def _below(above: str, path: str) -> str:
     return path[len(above) :].lstrip(".")
 
 
-def _held(name: str, value: torch.Tensor, key: int) -> Held:
+def _held(name: str, value: torch.Tensor, key: int) -> OwnedParameter:
     kind = value.requires_grad, value.dtype, value.device
     if nn.parameter.is_lazy(value):
-        return Held(name, key, (), 0, 0, *kind, lazy=True)
-    return Held(name, key, tuple(value.shape), value.numel(), value.numel() * value.element_size(), *kind)
+        return OwnedParameter(name, key, (), 0, 0, *kind, lazy=True)
+    return OwnedParameter(name, key, tuple(value.shape), value.numel(), value.numel() * value.element_size(), *kind)
 
 
 # The weights of torch's quantized layers, which are no parameters: packed for the machine they run on.

@@ -31,10 +31,10 @@ class MemoryPeak:
     reserved_bytes: int  # as torch.cuda.max_memory_reserved() would say
     by_category: dict[str, int]  # at the peak; together they are the peak
     kept_by_module: dict[str, int]  # of the activations among them, largest first
-    site: Site  # what was made when the peak was reached
+    site: AllocationSite  # what was made when the peak was reached
 
 
-def find_peak(events: Sequence[tuple[Held, bool]]) -> MemoryPeak:
+def find_peak(events: Sequence[tuple[KeptStorage, bool]]) -> MemoryPeak:
     _, reserved, at, _ = _played(events)
     # Once more as far as the peak: what was in use then, for what it turned out to be for.
     peak, _, _, blocks = _played(events[: at + 1])
@@ -43,13 +43,13 @@ def find_peak(events: Sequence[tuple[Held, bool]]) -> MemoryPeak:
         categories[held.category] += block.size
         if held.category == ACTIVATIONS:
             modules[held.kept_by] += block.size
-    site = events[at][0].site if events else Site()
+    site = events[at][0].site if events else AllocationSite()
     return MemoryPeak(peak, reserved, dict(categories), dict(modules.most_common()), site)
 
 
-def _played(events: Sequence[tuple[Held, bool]]) -> tuple[int, int, int, dict[Held, Block]]:
+def _played(events: Sequence[tuple[KeptStorage, bool]]) -> tuple[int, int, int, dict[KeptStorage, Block]]:
     """Bytes at the peak and bytes reserved, the event that reached the peak, and what is in use at the end."""
-    allocator, blocks = CachingAllocator(), dict[Held, Block]()
+    allocator, blocks = CachingAllocator(), dict[KeptStorage, Block]()
     peak, at = 0, -1
     for number, (held, made) in enumerate(events):
         if made:
@@ -195,7 +195,7 @@ _COUNTER_BYTES = 8  # an optimizer's count of steps stays on the CPU
 
 
 @dataclass(frozen=True, slots=True)
-class Site:
+class AllocationSite:
     """Where something was made; in the backward pass, where its forward was."""
 
     phase: str = ""  # forward | backward | optimizer step
@@ -205,12 +205,12 @@ class Site:
 
 
 @dataclass(eq=False, slots=True)
-class Held:
+class KeptStorage:
     """One storage. What it is for may show later than it was made: when autograd keeps it, or a parameter."""
 
     size: int
     category: str
-    site: Site
+    site: AllocationSite
     kept_by: str = ""  # the module for whose backward it is kept
 
 
@@ -221,14 +221,14 @@ class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
     paths: Mapping[int, str]  # id of a module -> its path
     exchange: Callable[[torch.Tensor], torch.Tensor] = lambda tensor: tensor
     workspaces: Workspaces = field(default_factory=Workspaces)
-    events: list[tuple[Held, bool]] = field(default_factory=list)  # True: made, False: gone
+    events: list[tuple[KeptStorage, bool]] = field(default_factory=list)  # True: made, False: gone
     phase: str = "forward"
 
     def __post_init__(self) -> None:
         super().__init__()  # type: ignore[no-untyped-call]
-        self._known: dict[int, tuple[weakref.ref[Any], Held]] = {}
+        self._known: dict[int, tuple[weakref.ref[Any], KeptStorage]] = {}
         self._modules: list[str] = []
-        self._forward_sites: dict[int, Site] = {}  # by the number of the autograd node
+        self._forward_sites: dict[int, AllocationSite] = {}  # by the number of the autograd node
 
     def __torch_dispatch__(
         self, function: Any, types: Any, args: tuple[Any, ...] = (), kwargs: dict[str, Any] | None = None
@@ -247,7 +247,7 @@ class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         for storage in storages_of(tensor):
             known = self._known.get(id(storage))
             if known is None:
-                self._add(storage, category, Site())
+                self._add(storage, category, AllocationSite())
             else:
                 known[1].category = category
 
@@ -304,14 +304,14 @@ class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
                 site = site or self._site()
                 self._add(storage, category, site)
         for size, stays in self.workspaces.of(function, args, made):
-            held = Held(size, WORKSPACE, site or self._site())
+            held = KeptStorage(size, WORKSPACE, site or self._site())
             self.events += [(held, True), (held, False)][: (1 if stays else 2) if size else 0]
 
-    def _add(self, storage: Any, category: str, site: Site) -> None:
+    def _add(self, storage: Any, category: str, site: AllocationSite) -> None:
         size = storage.nbytes()
         if not size or (self.phase == "optimizer step" and size <= _COUNTER_BYTES):
             return
-        key, held = id(storage), Held(size, category, site)
+        key, held = id(storage), KeptStorage(size, category, site)
 
         def gone(_: Any) -> None:
             self._known.pop(key, None)
@@ -320,16 +320,16 @@ class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         self._known[key] = (weakref.ref(storage, gone), held)
         self.events.append((held, True))
 
-    def _site(self) -> Site:
+    def _site(self) -> AllocationSite:
         node = torch._C._current_autograd_node() if self.phase == "backward" else None
         if node is not None and not self._modules:
-            forward = self._forward_sites.get(node._sequence_nr(), Site())
-            return Site(self.phase, forward.module, forward.file, forward.line)
+            forward = self._forward_sites.get(node._sequence_nr(), AllocationSite())
+            return AllocationSite(self.phase, forward.module, forward.file, forward.line)
         frame: Any = sys._getframe(3)
         while frame is not None and not is_user_file(frame.f_code.co_filename):
             frame = frame.f_back
         place = (frame.f_code.co_filename, frame.f_lineno) if frame is not None else ("", 0)
-        site = Site(self.phase, self._module(), *place)
+        site = AllocationSite(self.phase, self._module(), *place)
         if self.phase == "forward":
             self._forward_sites[torch._C._autograd._get_sequence_nr() - 1] = site
         return site

@@ -14,10 +14,10 @@ from torch import nn
 from torch_debugger.model.inputs import Attempt, Call, attempts_for_data, attempts_for_sizes, read_sizes
 from torch_debugger.model.layers import clean_path, inner_model
 from torch_debugger.model.nested_tensors import tensors_in
-from torch_debugger.model.parameter_counts import Parts
-from torch_debugger.model.summary_rows import Node, Row, RowMaker, nodes
+from torch_debugger.model.parameter_counts import ModuleParts
+from torch_debugger.model.summary_rows import CallNode, Row, RowMaker, nodes
 from torch_debugger.model.summary_runs import Chooser, Ran, Runner, cannot_run, device_of, does_not_fit, likeliest
-from torch_debugger.model.summary_table import Look, Summary, chosen_columns, read_settings
+from torch_debugger.model.summary_table import Summary, TableStyle, chosen_columns, read_settings
 from torch_debugger.system.errors import UsageError
 
 _MODES = {None: False, "eval": False, "train": True, "same": None}
@@ -68,7 +68,7 @@ def summary(
     columns = chosen_columns(col_names, has_input)
     if col_width < 1:
         raise UsageError(f"col_width={col_width} is no width: it is a number of characters.")
-    look = Look(columns, depth, col_width, read_settings(row_settings), verbose == 2)
+    look = TableStyle(columns, depth, col_width, read_settings(row_settings), verbose == 2)
     attempts = _attempts(inner, input_size, input_data, batch_dim, batch_size, dtypes, kwargs)
     chooser = Chooser(
         Runner(inner, _training(mode)),
@@ -82,12 +82,12 @@ def summary(
     return result
 
 
-def _summarized(chooser: Chooser, look: Look, remark: str, made_up: bool) -> Summary:
+def _summarized(chooser: Chooser, look: TableStyle, remark: str, made_up: bool) -> Summary:
     chosen, notes = _run(chooser, made_up)
     if chosen is None:
         look = replace(look, columns=tuple(column for column in look.columns if not column.needs_run))
     model = chooser.runner.model
-    parts = Parts(model)
+    parts = ModuleParts(model)
     tree = _whole_tree(chosen.root if chosen else None, parts)
     rows = RowMaker(parts).rows(tree)
     notes += [remark, *chooser.notes, *_remarks(model, parts, rows, ran=chosen is not None)]
@@ -182,7 +182,7 @@ def _says(verbose: int | None) -> bool:
 _NAMED = 4
 
 
-def _remarks(model: nn.Module, parts: Parts, rows: Sequence[Row], ran: bool) -> Iterator[str]:
+def _remarks(model: nn.Module, parts: ModuleParts, rows: Sequence[Row], ran: bool) -> Iterator[str]:
     owners: dict[int, list[str]] = {}
     lazy = []
     for path in parts.modules:
@@ -236,10 +236,10 @@ def _some(items: list[str]) -> str:
 _CONTAINERS = (nn.Sequential, nn.ModuleList, nn.ModuleDict)
 
 
-def _whole_tree(root: Node | None, parts: Parts) -> Node:
+def _whole_tree(root: CallNode | None, parts: ModuleParts) -> CallNode:
     """Without a run: the modules as they are registered."""
     if root is None:
-        root = Node("", parts.modules[""], called=False)
+        root = CallNode("", parts.modules[""], called=False)
     else:
         _draw_together(root)
         called = {node.path: node for node in nodes(root)}
@@ -251,19 +251,19 @@ def _whole_tree(root: Node | None, parts: Parts) -> Node:
             kind = type(above.module)
             if kind.__module__.startswith("torch.") and kind not in _CONTAINERS:
                 parts.absorb(path)
-    first: dict[str, Node] = {}
+    first: dict[str, CallNode] = {}
     for node in nodes(root):
         first.setdefault(node.path, node)
     for path, module in parts.modules.items():
         if path not in first:  # not called: below the first row of the module that holds it
-            first[path] = Node(path, module, called=False)
+            first[path] = CallNode(path, module, called=False)
             first[parts.parent(path)].children.append(first[path])
     return root
 
 
-def _draw_together(node: Node) -> None:
+def _draw_together(node: CallNode) -> None:
     """One layer called five times one after the other, with the same sizes, is one node of five calls."""
-    kept: list[Node] = []
+    kept: list[CallNode] = []
     for child in node.children:
         _draw_together(child)
         if kept and child.called and _form(kept[-1]) == _form(child):
@@ -273,11 +273,11 @@ def _draw_together(node: Node) -> None:
     node.children = kept
 
 
-def _form(node: Node) -> tuple[Any, ...]:
+def _form(node: CallNode) -> tuple[Any, ...]:
     return node.path, node.inputs, node.outputs, *(_form(child) for child in node.children)
 
 
-def _merge(kept: Node, more: Node) -> None:
+def _merge(kept: CallNode, more: CallNode) -> None:
     kept.calls += more.calls
     kept.output_bytes += more.output_bytes
     kept.spent = {name: value + more.spent[name] for name, value in kept.spent.items()}

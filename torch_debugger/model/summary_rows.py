@@ -14,9 +14,9 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from torch_debugger.model.hooks import has_forward
-from torch_debugger.model.nested_tensors import Seen, dtype_name, seen_in, tensors_in
+from torch_debugger.model.nested_tensors import NamedSize, dtype_name, seen_in, tensors_in
 from torch_debugger.model.op_counter import memory_behind
-from torch_debugger.model.parameter_counts import Held, Parts
+from torch_debugger.model.parameter_counts import ModuleParts, OwnedParameter
 from torch_debugger.system.clocks import time
 
 
@@ -48,11 +48,11 @@ class Row:
     idle: bool  # it could have been called in the run, and neither it nor a part of it was
     reused: bool  # there is a row of this module above
     kernel: tuple[int, ...] | None
-    inputs: tuple[Seen, ...]
-    outputs: tuple[Seen, ...]
+    inputs: tuple[NamedSize, ...]
+    outputs: tuple[NamedSize, ...]
     params: int
     trainable_params: int
-    held: tuple[Held, ...]  # parameters of its own
+    held: tuple[OwnedParameter, ...]  # parameters of its own
     tied: tuple[str, ...]  # those of them that a row above has too
     dtype: str
     device: str
@@ -81,7 +81,7 @@ class Row:
 class RowMaker:
     """Goes through a tree once and counts each parameter where it meets it first."""
 
-    def __init__(self, parts: Parts) -> None:
+    def __init__(self, parts: ModuleParts) -> None:
         self._parts = parts
         self._rows: list[Row] = []
         self._counted: dict[int, str] = {}  # parameter -> path of the module it was counted for
@@ -89,12 +89,12 @@ class RowMaker:
         self._inside = _held_inside(parts)
         self._ran = False
 
-    def rows(self, root: Node) -> tuple[Row, ...]:
+    def rows(self, root: CallNode) -> tuple[Row, ...]:
         self._ran = root.called
         self._add(root, root.path, 0)
         return tuple(self._rows)
 
-    def _add(self, node: Node, caller: str, depth: int) -> None:
+    def _add(self, node: CallNode, caller: str, depth: int) -> None:
         held = self._parts.held(node.path)
         new = [one for one in held if one.key not in self._counted]
         tied = tuple(one.name for one in held if self._counted.get(one.key, node.path) != node.path)
@@ -148,9 +148,9 @@ def down_to(rows: tuple[Row, ...], depth: int) -> list[Row]:
     return shown
 
 
-def _held_inside(parts: Parts) -> dict[str, dict[int, Held]]:
+def _held_inside(parts: ModuleParts) -> dict[str, dict[int, OwnedParameter]]:
     """What a module and all modules below it hold, each parameter once."""
-    inside: dict[str, dict[int, Held]] = {path: {} for path in parts.modules}
+    inside: dict[str, dict[int, OwnedParameter]] = {path: {} for path in parts.modules}
     for path in parts.modules:
         held = {one.key: one for one in parts.held(path)}
         above = path
@@ -175,7 +175,7 @@ def _kernel(module: nn.Module) -> tuple[int, ...] | None:
     return tuple(several) if all(type(size) is int for size in several) else None
 
 
-def _dtypes(inside: list[Held], outputs: tuple[Seen, ...]) -> str:
+def _dtypes(inside: list[OwnedParameter], outputs: tuple[NamedSize, ...]) -> str:
     """Of its parameters, and of what it gives where that differs: bfloat16 -> float32."""
     held = _joined(dtype_name(one.dtype) for one in inside)
     given = _joined(one.dtype for one in outputs[:1])
@@ -194,18 +194,18 @@ MACS, SECONDS = "macs", "seconds"
 
 
 @dataclass(eq=False)
-class Node:
+class CallNode:
     """One call; or a container whose members were called, or a module that was not."""
 
     path: str
     module: nn.Module
     called: bool = True
     calls: int = 1
-    inputs: tuple[Seen, ...] = ()
-    outputs: tuple[Seen, ...] = ()
+    inputs: tuple[NamedSize, ...] = ()
+    outputs: tuple[NamedSize, ...] = ()
     output_bytes: int = 0  # of tensors that no module called inside has given
     spent: dict[str, float] = field(default_factory=dict)  # by meter, with the calls inside
-    children: list[Node] = field(default_factory=list)
+    children: list[CallNode] = field(default_factory=list)
     handled: BaseException | None = None  # that the caller was dealing with
 
     def own(self, meter: str) -> float:
@@ -218,7 +218,7 @@ class Node:
         return sum(child.total(meter) for child in self.children)
 
 
-def nodes(root: Node) -> Iterator[Node]:
+def nodes(root: CallNode) -> Iterator[CallNode]:
     """A call before the calls inside it."""
     yield root
     for child in root.children:
@@ -228,16 +228,16 @@ def nodes(root: Node) -> Iterator[Node]:
 class CallTree:
     """Listens while a model runs. `root` is the call of the model itself, once there was one."""
 
-    def __init__(self, parts: Parts, watch: Stopwatch | None = None, macs: Meter | None = None) -> None:
+    def __init__(self, parts: ModuleParts, watch: Stopwatch | None = None, macs: Meter | None = None) -> None:
         self._parts = parts
         self._paths = {module: path for path, module in parts.modules.items()}
         self._paused = watch.stopped if watch else contextlib.nullcontext
         meters: dict[str, Meter | None] = {SECONDS: watch, MACS: macs}
         self._meters = {name: meter for name, meter in meters.items() if meter is not None}
-        self._open: list[Node] = []
+        self._open: list[CallNode] = []
         self._given: dict[int, weakref.ref[Any]] = {}  # memory that has been counted, while it lives
-        self._raised: tuple[BaseException, Node] | None = None
-        self.root: Node | None = None
+        self._raised: tuple[BaseException, CallNode] | None = None
+        self.root: CallNode | None = None
 
     @contextlib.contextmanager
     def listening(self) -> Iterator[None]:
@@ -249,13 +249,13 @@ class CallTree:
                 hooks.enter_context(module.register_forward_hook(self._leave, with_kwargs=True, always_call=True))
             yield
 
-    def last_raised(self) -> Node | None:
+    def last_raised(self) -> CallNode | None:
         """The innermost call that the last exception came from."""
         return self._raised[1] if self._raised else None
 
     def _enter(self, module: nn.Module, arguments: Any, keywords: Any) -> None:
         with self._paused():
-            node = Node(self._paths[module], module, inputs=seen_in((*arguments, keywords)))
+            node = CallNode(self._paths[module], module, inputs=seen_in((*arguments, keywords)))
             node.handled = sys.exc_info()[1]
             if self._open:
                 self._holder(node.path, self._open[-1]).children.append(node)
@@ -280,7 +280,7 @@ class CallTree:
             node.outputs = seen_in(output)
             node.output_bytes = self._count(list(tensors_in(output)))
 
-    def _holder(self, path: str, caller: Node) -> Node:
+    def _holder(self, path: str, caller: CallNode) -> CallNode:
         """The list or dictionary of modules between a call and its caller, which nobody calls."""
         beginning = f"{caller.path}." if caller.path else ""
         if not path.startswith(beginning):
@@ -291,7 +291,7 @@ class CallTree:
             between = beginning + ".".join(names[: place + 1])
             known = [node for node in holder.children if node.path == between and not node.called]
             if not known:
-                known = [Node(between, self._parts.modules[between], called=False)]
+                known = [CallNode(between, self._parts.modules[between], called=False)]
                 holder.children += known
             holder = known[0]
         return holder

@@ -19,10 +19,10 @@ from torch_debugger.model.hooks import uncompiled, unfused_encoders, without_glo
 from torch_debugger.model.inputs import Attempt, Blank, Call
 from torch_debugger.model.nested_tensors import dtype_name, exchanged, named_leaves, sizes_text
 from torch_debugger.model.op_counter import ModuleScopes, ShapeMeter
-from torch_debugger.model.parameter_counts import Parts
+from torch_debugger.model.parameter_counts import ModuleParts
 from torch_debugger.model.reruns import first_line, in_mode, leaving_no_trace, own_autocast_cache, randomness_kept
 from torch_debugger.model.shape_tensors import NoValuesError, twinned, without_values
-from torch_debugger.model.summary_rows import SECONDS, CallTree, Node, Stopwatch, class_name, nodes
+from torch_debugger.model.summary_rows import SECONDS, CallNode, CallTree, Stopwatch, class_name, nodes
 from torch_debugger.system.errors import UsageError
 from torch_debugger.system.signals import is_the_scripts
 
@@ -30,7 +30,7 @@ _TIMED_RUNS = 3  # after one that warms up; the quickest is told
 
 
 class Ran(NamedTuple):
-    root: Node
+    root: CallNode
     attempt: Attempt
     on_shapes: bool
     uncounted: tuple[UncountedOp, ...]
@@ -39,7 +39,7 @@ class Ran(NamedTuple):
 class Failure(NamedTuple):
     attempt: Attempt
     error: Exception
-    at: Node | None  # the call that raised
+    at: CallNode | None  # the call that raised
     on_shapes: bool
 
     @property
@@ -63,7 +63,7 @@ class Runner:
         with without_a_trace(self.model, self.training):
             scopes = ModuleScopes(self.model)
             meter = ShapeMeter(scopes, on_shapes)
-            tree = CallTree(Parts(self.model), macs=lambda: meter.macs)
+            tree = CallTree(ModuleParts(self.model), macs=lambda: meter.macs)
             root = self._run(attempt, tree, on_shapes, scopes.following(), meter)
         return Ran(root, attempt, on_shapes, uncounted(meter)) if root is not None else None
 
@@ -73,7 +73,7 @@ class Runner:
         runs = []
         with without_a_trace(self.model, self.training):
             for _ in range(_TIMED_RUNS):
-                tree = CallTree(Parts(self.model), Stopwatch(device))
+                tree = CallTree(ModuleParts(self.model), Stopwatch(device))
                 runs.append(self._run(ran.attempt, tree, False))
         paths = [node.path for node in nodes(ran.root)]
         whole = [root for root in runs if root is not None and [node.path for node in nodes(root)] == paths]
@@ -85,11 +85,11 @@ class Runner:
 
     def plain(self, attempt: Attempt) -> bool:
         """Here and now, whatever is left behind; whether it went well."""
-        return self._run(attempt, CallTree(Parts(self.model)), False) is not None
+        return self._run(attempt, CallTree(ModuleParts(self.model)), False) is not None
 
     def _run(
         self, attempt: Attempt, tree: CallTree, on_shapes: bool, *meters: contextlib.AbstractContextManager[Any]
-    ) -> Node | None:
+    ) -> CallNode | None:
         try:
             with contextlib.ExitStack() as around:
                 if on_shapes:
@@ -186,7 +186,7 @@ class Chooser:
         return (False,) if self.timed or work < _QUICK else (True, False)
 
 
-def _unbatched(root: Node) -> bool:
+def _unbatched(root: CallNode) -> bool:
     """Whether the first convolution was given as many dimensions as one picture has."""
     for node in nodes(root):
         if isinstance(node.module, nn.modules.conv._ConvNd) and node.inputs:

@@ -15,14 +15,14 @@ from typing import Any, NamedTuple
 from rich.console import Console, ConsoleOptions
 from rich.text import Text
 
-from torch_debugger.model.nested_tensors import Seen, dtype_name, sizes_text
+from torch_debugger.model.nested_tensors import NamedSize, dtype_name, sizes_text
 from torch_debugger.model.summary_rows import Own, Row, down_to
 from torch_debugger.records.units import bytes_text
 from torch_debugger.system.errors import UsageError
 
 
 @dataclass(frozen=True)
-class Look:
+class TableStyle:
     """How a summary is shown."""
 
     columns: tuple[Column, ...]
@@ -40,7 +40,7 @@ class Summary:
     """
 
     def __init__(
-        self, rows: tuple[Row, ...], inputs: tuple[Seen, ...], ran: str, notes: tuple[str, ...], look: Look
+        self, rows: tuple[Row, ...], inputs: tuple[NamedSize, ...], ran: str, notes: tuple[str, ...], look: TableStyle
     ) -> None:
         self.rows = rows
         self.inputs = inputs  # what the model was given
@@ -141,7 +141,7 @@ class Summary:
     def _repr_html_(self) -> str:
         columns, style = self._look.columns, "padding: 1px 10px; white-space: pre; font-family: monospace;"
 
-        def line_html(kind: str, line: Line) -> str:
+        def line_html(kind: str, line: TableLine) -> str:
             texts = [line.name.rstrip(), *(cell.strip() for cell in line.cells)]
             sides = ["left", *("right" if column.is_number else "left" for column in columns)]
             return "".join(
@@ -170,7 +170,7 @@ class Summary:
             names = ", ".join(column.name for column in layout.left_out)
             yield Text(f"Too narrow for: {names}. {layout.wanted} characters are enough.")
 
-    def _laid_out(self, width: int | None) -> Layout:
+    def _laid_out(self, width: int | None) -> TableLayout:
         look, columns = self._look, self._look.columns
         rows = down_to(self.rows, look.depth)
         if HIDE_REUSED in look.settings:
@@ -213,7 +213,7 @@ class Summary:
         return [*lines, *self.notes]
 
 
-def _plain_tensors(seen: tuple[Seen, ...]) -> list[dict[str, Any]]:
+def _plain_tensors(seen: tuple[NamedSize, ...]) -> list[dict[str, Any]]:
     return [{"name": one.name, "size": list(one.size), "dtype": one.dtype} for one in seen]
 
 
@@ -316,14 +316,14 @@ _GAP = 2
 _NARROWEST_NAME = 24
 
 
-class Line(NamedTuple):
+class TableLine(NamedTuple):
     name: str
     cells: tuple[str, ...]
     row: Row | None = None  # None for the titles and for parameters
 
 
-class Layout(NamedTuple):
-    lines: list[Line]  # the titles first
+class TableLayout(NamedTuple):
+    lines: list[TableLine]  # the titles first
     width: int
     wanted: int  # the width at which nothing is shortened
     left_out: list[Column]  # for which there was no room
@@ -337,7 +337,7 @@ class Entry(NamedTuple):
     row: Row | None = None
 
 
-def laid_out(entries: Sequence[Entry], columns: tuple[Column, ...], col_width: int, width: int | None) -> Layout:
+def laid_out(entries: Sequence[Entry], columns: tuple[Column, ...], col_width: int, width: int | None) -> TableLayout:
     """Operations are shortened first, then sizes, then names; what still does not fit is left out."""
     everything = [Entry("Layer", tuple((column.title,) for column in columns)), *entries]
     limits = [max(col_width, len(column.title)) for column in columns]
@@ -355,8 +355,8 @@ def laid_out(entries: Sequence[Entry], columns: tuple[Column, ...], col_width: i
         for cell, cell_width, column in zip(entry.cells, widths[1:], columns[:kept], strict=False):
             text = _fitted(cell, cell_width)
             cells.append(text.rjust(cell_width) if column.is_number else text.ljust(cell_width))
-        lines.append(Line(_cut(entry.name, widths[0]).ljust(widths[0]), tuple(cells), entry.row))
-    return Layout(lines, _total(widths[: kept + 1]), wanted, list(columns[kept:]))
+        lines.append(TableLine(_cut(entry.name, widths[0]).ljust(widths[0]), tuple(cells), entry.row))
+    return TableLayout(lines, _total(widths[: kept + 1]), wanted, list(columns[kept:]))
 
 
 def _widths(entries: Sequence[Entry], limits: list[int], form: int) -> list[int]:

@@ -56,7 +56,7 @@ class Graph:
     def to_svg(self, path: str | PathLike[str] | None = None) -> str:
         """The drawing as SVG; also written to `path`, if one is given."""
         title = self._title()
-        boxes = boxes_of(self.operations) if self.operations else [Box(title, (), (), "constant")]
+        boxes = boxes_of(self.operations) if self.operations else [OperationBox(title, (), (), "constant")]
         drawn = sum(box.kind != "constant" for box in boxes)
         remarks = unreached_line(self.unreached)
         if self.operations and drawn != len(self.operations):
@@ -165,7 +165,7 @@ rect { fill: #f6f8fa; stroke: #8c959f } .loss rect { fill: #e7f5ea; stroke: #2f8
 """
 
 
-def graph_svg(boxes: Sequence[Box], heading: Sequence[str]) -> str:
+def graph_svg(boxes: Sequence[OperationBox], heading: Sequence[str]) -> str:
     """The heading stands above the drawing, a line each."""
     links = links_of(boxes)
     layout = lay_out([box_size(*_size(box)) for box in boxes], links)
@@ -201,11 +201,11 @@ def graph_svg(boxes: Sequence[Box], heading: Sequence[str]) -> str:
     )
 
 
-def links_of(boxes: Sequence[Box]) -> list[Link]:
+def links_of(boxes: Sequence[OperationBox]) -> list[Link]:
     return [Link(operand, user, operand) for user, box in enumerate(boxes) for operand in box.operands]
 
 
-def _size(box: Box) -> tuple[float, float]:
+def _size(box: OperationBox) -> tuple[float, float]:
     longest = max(len(text) for text in (box.title, *box.leaves))
     return longest * _LETTER + 2 * _PAD, _LINE * (1 + len(box.leaves)) + _PAD
 
@@ -239,27 +239,27 @@ Groups = list[list[int]]  # operations by their places, each group one box; prod
 
 
 @dataclass(frozen=True)
-class Box:
+class OperationBox:
     title: str
     leaves: tuple[str, ...]
     operands: tuple[int, ...]  # places of other boxes
     kind: str = "operation"  # or "constant": an operand without gradient; or "loss"
 
 
-def boxes_of(operations: Sequence[Operation]) -> list[Box]:
+def boxes_of(operations: Sequence[Operation]) -> list[OperationBox]:
     groups = _grouped(operations)
     box_of = {place: index for index, group in enumerate(groups) for place in group}
     found = [_box(group, operations, box_of) for group in groups]
     found[-1] = replace(found[-1], kind="loss")
     if len(found) < len(operations):
         return found
-    constants: list[Box] = []  # operands without gradient as boxes of their own, where there is room for them
+    constants: list[OperationBox] = []  # operands without gradient as boxes of their own, where there is room for them
     for index, operation in enumerate(operations):
         place = len(found) + len(constants)
         texts = operation.without_gradient
         if place + len(texts) > MOST_BOXES:
             break
-        constants += [Box(text, (), (), "constant") for text in texts]
+        constants += [OperationBox(text, (), (), "constant") for text in texts]
         found[index] = replace(found[index], operands=(*found[index].operands, *range(place, place + len(texts))))
     return found + constants
 
@@ -305,7 +305,7 @@ def _between_necks(groups: Groups, operations: Sequence[Operation]) -> Groups:
     return [group for group in found if group]
 
 
-def _box(group: list[int], operations: Sequence[Operation], box_of: dict[int, int]) -> Box:
+def _box(group: list[int], operations: Sequence[Operation], box_of: dict[int, int]) -> OperationBox:
     here = box_of[group[0]]
     inside = [operations[place] for place in group]
     sources = {box_of[operand] for operation in inside for operand in operation.operands} - {here}
@@ -317,7 +317,7 @@ def _box(group: list[int], operations: Sequence[Operation], box_of: dict[int, in
     title = f"{inside[0].name} {shape}"
     if len(inside) > 1:
         title = f"{len(inside)} operations, {inside[0].name} to {inside[-1].name} {shape}"
-    return Box(title, tuple(leaves), tuple(sorted(sources)))
+    return OperationBox(title, tuple(leaves), tuple(sorted(sources)))
 
 
 # An autograd graph as plain operations in forward order, leaves and operands without gradient beside them.

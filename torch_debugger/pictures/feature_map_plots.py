@@ -65,9 +65,9 @@ def feature_maps(
         raise UsageError(f"most= is the number of maps to show of each layer, at least 1, not {most}.")
     image = image_size(as_batch(model, x))
 
-    def keep(module: nn.Module, output: torch.Tensor) -> Layout | None:
+    def keep(module: nn.Module, output: torch.Tensor) -> MapLayout | None:
         layout = laid_out(module, output, image)
-        return None if layout is None else Layout(layout.kind, layout.values.clone(), layout.remark)
+        return None if layout is None else MapLayout(layout.kind, layout.values.clone(), layout.remark)
 
     heard = record_layers(model, x, layers, keep, last_only=True)
     places = {path: layout for path, layout in heard.items() if layout is not None}
@@ -81,7 +81,7 @@ def feature_maps(
         order = np.argsort(-strength, axis=1, kind="stable")[:, :most]
         if values.shape[1] <= most:
             order = np.sort(order, axis=1)
-        drawn.append(LayerMaps(path, layout.kind, values, tuple(chosen), order, layout.remark))
+        drawn.append(LayerFeatureMaps(path, layout.kind, values, tuple(chosen), order, layout.remark))
     if sum(len(maps.samples) for maps in drawn) > _MOST_BLOCKS:
         raise UsageError(
             f"{len(drawn)} layers are too many for one picture: name those to see, at most {_MOST_BLOCKS} "
@@ -94,7 +94,7 @@ def feature_maps(
 
 # How feature maps are drawn: tiles, or a heat map of units by time.
 @dataclass(frozen=True)
-class LayerMaps:
+class LayerFeatureMaps:
     path: str
     kind: str  # see map_layouts
     values: Floats  # [sample, channel, ...], all channels
@@ -123,7 +123,7 @@ class LayerMaps:
         return f"{named(self.path)}, sample {self.samples[place]}: {what}{remark}{some}{lost}"
 
 
-def draw_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
+def draw_maps(title: str, layers: Sequence[LayerFeatureMaps]) -> Figure:
     if not any(layer.kind == IMAGES for layer in layers):
         return _heat_maps(title, layers)
     blocks = [_block(layer, place) for layer in layers for place in range(len(layer.samples))]
@@ -134,7 +134,7 @@ def draw_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
     return mosaic_figure(title, blocks, said)
 
 
-def _block(layer: LayerMaps, place: int) -> Mosaic:
+def _block(layer: LayerFeatureMaps, place: int) -> Mosaic:
     if layer.kind != IMAGES:
         table = layer.values[place][layer.shown[place]].reshape(layer.shown.shape[1], -1)
         across = "units from left to right" if layer.kind == ROW else "units down, time across"
@@ -153,7 +153,7 @@ def _block(layer: LayerMaps, place: int) -> Mosaic:
     return Mosaic(tiles, layer.heading(place))
 
 
-def _heat_maps(title: str, layers: Sequence[LayerMaps]) -> Figure:
+def _heat_maps(title: str, layers: Sequence[LayerFeatureMaps]) -> Figure:
     """One under the other; rows without time have their samples there instead."""
     panels: list[tuple[Floats, str, str, str, Sequence[Any]]] = []  # table, heading, across, down, names of its rows
     for layer in layers:
@@ -185,31 +185,31 @@ IMAGES, TIMELINE, ROW = "maps", "timeline", "row"
 
 
 @dataclass(frozen=True)
-class Layout:
+class MapLayout:
     kind: str  # maps: [sample, channel, height, width]; timeline: [sample, unit, time]; row: [sample, unit]
     values: torch.Tensor
     remark: str = ""
 
 
-def laid_out(module: nn.Module, output: torch.Tensor, image: tuple[int, int] | None) -> Layout | None:
+def laid_out(module: nn.Module, output: torch.Tensor, image: tuple[int, int] | None) -> MapLayout | None:
     """None where there are no places and no units: one number a sample."""
     if output.dim() == 5:
         middle = output.shape[2] // 2
-        return Layout(IMAGES, output[:, :, middle], f"slice {middle} of {output.shape[2]} in depth")
+        return MapLayout(IMAGES, output[:, :, middle], f"slice {middle} of {output.shape[2]} in depth")
     if output.dim() == 4:
         # Channels come second, unless only the two dimensions before the last have the image's form.
         if image is not None and output.shape[1] <= image[0]:
             fits = [high * image[1] == wide * image[0] for high, wide in (output.shape[1:3], output.shape[2:4])]
             if fits == [True, False]:
-                return Layout(IMAGES, output.permute(0, 3, 1, 2), "channels last")
-        return Layout(IMAGES, output)
+                return MapLayout(IMAGES, output.permute(0, 3, 1, 2), "channels last")
+        return MapLayout(IMAGES, output)
     if output.dim() == 3:
         # [sample, token, unit] of a model that is given images
         grid = patch_grid(output.shape[1], image) if image is not None else None
         if grid is not None:
             first = f", without the first {grid.extra} token{'s'[: grid.extra != 1]}" if grid.extra else ""
-            return Layout(IMAGES, laid_in(grid, output), f"tokens as places{first}")
+            return MapLayout(IMAGES, laid_in(grid, output), f"tokens as places{first}")
         # Layers of one dimension have their channels before the time, all others behind.
         channels_second = type(module).__name__.endswith("1d")
-        return Layout(TIMELINE, output if channels_second else output.transpose(1, 2))
-    return Layout(ROW, output) if output.dim() == 2 and output.shape[1] > 1 else None
+        return MapLayout(TIMELINE, output if channels_second else output.transpose(1, 2))
+    return MapLayout(ROW, output) if output.dim() == 2 and output.shape[1] > 1 else None

@@ -109,7 +109,7 @@ def _norms(path: str, module: nn.Module) -> list[tuple[str, nn.Module]]:
 
 # One look at chosen layers: their activations and gradients, brought into the form of an image.
 @dataclass(frozen=True)
-class Look:
+class LayerActivations:
     """All maps are of these aims, in their order; both dictionaries go by the layer's path."""
 
     model: nn.Module
@@ -141,7 +141,7 @@ def look_at(
     *,
     gradients: bool,
     reshape: Reshape | None = None,
-) -> Look:
+) -> LayerActivations:
     """One forward, and a backward for each target that an example has."""
     kept = KeptOutputs()
     with torch.set_grad_enabled(gradients), kept.listening(layers):
@@ -157,7 +157,7 @@ def look_at(
     kept_maps = [each for each in kept.tensors.values() if each.dim() == form]
     is_output = isinstance(rows, torch.Tensor) and rows.dim() == form
     is_output = is_output and any(each.shape[1] == rows.shape[1] for each in kept_maps)
-    return Look(model, given, layers, aims, numbers, kept, grids, found, is_output)
+    return LayerActivations(model, given, layers, aims, numbers, kept, grids, found, is_output)
 
 
 def _grid(path: str, module: nn.Module, kept: KeptOutputs, given: MainInput, reshape: Reshape | None) -> Grid:

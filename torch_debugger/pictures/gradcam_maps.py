@@ -14,7 +14,7 @@ from torch import nn
 from torch_debugger.pictures.attribution_plots import draw_series
 from torch_debugger.pictures.figures import HEAT, INK, image_axes, new_figure, say_below, say_beside
 from torch_debugger.pictures.gradcam_layers import CamLayer, SeriesInput, first_of_series, series_input
-from torch_debugger.pictures.gradcam_methods import METHODS, Question, maps_by, method_called
+from torch_debugger.pictures.gradcam_methods import METHODS, ActivationRequest, maps_by, method_called
 from torch_debugger.pictures.image_grids import Numbers, ShownImages, as_background, heat_over
 from torch_debugger.pictures.model_runs import Inputs, MainInput, main_input, with_batch_of_one
 from torch_debugger.pictures.picture import Picture
@@ -65,7 +65,7 @@ def class_activation(
             wanted = "images, [images, channels, height, width]"
             given = main_input(inner, images, lambda each: each.dim() in (3, 4), wanted)
             given = with_batch_of_one(given) if given.tensor.dim() == 3 else given
-        found = maps_by(method, inner, given, Question(layer, target, reshape, batch_size))
+        found = maps_by(method, inner, given, ActivationRequest(layer, target, reshape, batch_size))
     refuse_not_finite(found.scores, found.aims)
     kind: type[ClassActivation] = ClassActivation
     shown: ShownImages | NDArray[np.float64]

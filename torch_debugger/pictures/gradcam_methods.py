@@ -17,7 +17,7 @@ from torch.nn.modules.conv import _ConvNd
 from torch_debugger.model.hooks import listening
 from torch_debugger.model.layers import clean_path
 from torch_debugger.model.nested_tensors import exchanged, first_tensor
-from torch_debugger.pictures.gradcam_layers import Look, SeriesInput, given_layers, layers_to_try, look_at
+from torch_debugger.pictures.gradcam_layers import LayerActivations, SeriesInput, given_layers, layers_to_try, look_at
 from torch_debugger.pictures.model_runs import MainInput
 from torch_debugger.pictures.target_gradients import (
     Aim,
@@ -64,7 +64,7 @@ class Maps:
 
 
 @dataclass(frozen=True)
-class Question:
+class ActivationRequest:
     """What was asked of `class_activation`, apart from the drawing."""
 
     layer: Any
@@ -83,7 +83,7 @@ def method_called(name: str) -> str:
     return plain[asked]
 
 
-def maps_by(method: str, model: nn.Module, given: MainInput, asked: Question) -> Maps:
+def maps_by(method: str, model: nn.Module, given: MainInput, asked: ActivationRequest) -> Maps:
     if method == "fullgrad":
         raw, aims, scores = full_gradient(model, given, asked.target)
         return Maps(to_unit_range(raw), raw, aims, scores)
@@ -142,10 +142,10 @@ def _guided(model: nn.Module, given: MainInput, target: Target) -> Maps:
     return Maps(to_unit_range(gradients.abs().amax(1)), gradients, aims, scores, note=note)
 
 
-def _first_fitting(model: nn.Module, given: MainInput, asked: Question, gradients: bool) -> Look:
+def _first_fitting(model: nn.Module, given: MainInput, asked: ActivationRequest, gradients: bool) -> LayerActivations:
     """The last layer that knows places, is not the output itself, and has a gradient."""
     refused: UnfitLayerError | None = None
-    second_best: Look | None = None
+    second_best: LayerActivations | None = None
     for path, module in layers_to_try(model, given).items():
         try:
             look = look_at(model, given, {path: module}, asked.target, gradients=gradients, reshape=asked.reshape)
@@ -240,7 +240,7 @@ FORMULAS: dict[str, Formula] = {
 
 
 # Weights found by trying, without gradients: what the score does when a channel is missing, or alone.
-def ablation_weights(look: Look, path: str, batch_size: int) -> torch.Tensor:
+def ablation_weights(look: LayerActivations, path: str, batch_size: int) -> torch.Tensor:
     """[aims, channels]: the share of the score that is lost when a channel is set to zero (Ablation-CAM)."""
     grid, tensor = look.grids[path], look.kept.tensors[path].detach()
     axis = grid.channel_axis - (grid.channel_axis > grid.batch_axis)
@@ -258,7 +258,7 @@ def ablation_weights(look: Look, path: str, batch_size: int) -> torch.Tensor:
     return torch.stack(found)
 
 
-def score_weights(look: Look, path: str, batch_size: int) -> torch.Tensor:
+def score_weights(look: LayerActivations, path: str, batch_size: int) -> torch.Tensor:
     """[aims, channels]: the score of the image seen through each channel, among all of them (Score-CAM)."""
     found = []
     for aim, activation in zip(look.aims, look.activations(path), strict=True):
@@ -278,7 +278,7 @@ def score_weights(look: Look, path: str, batch_size: int) -> torch.Tensor:
     return torch.stack(found).softmax(dim=1)
 
 
-def _scores(look: Look, aim: Aim, count: int, path: str, instead: torch.Tensor) -> torch.Tensor:
+def _scores(look: LayerActivations, aim: Aim, count: int, path: str, instead: torch.Tensor) -> torch.Tensor:
     """The model's scores when a layer (in its last call) gives something else."""
 
     def exchange(call: str, module: nn.Module, given: Any, output: Any) -> Any:
@@ -293,7 +293,7 @@ def _scores(look: Look, aim: Aim, count: int, path: str, instead: torch.Tensor) 
     return _read(look, aim, answer, count)
 
 
-def _read(look: Look, aim: Aim, answer: Any, count: int) -> torch.Tensor:
+def _read(look: LayerActivations, aim: Aim, answer: Any, count: int) -> torch.Tensor:
     rows = rows_of(answer, count)
     return torch.stack([aim.score(row) for row in rows]).float().to(look.scores.device)
 

@@ -70,7 +70,7 @@ def is_bias(name: str) -> bool:
     return "bias" in name.rpartition(".")[2]
 
 
-def _picture(title: str, spreads: Mapping[str, Spread], most: int) -> Picture:
+def _picture(title: str, spreads: Mapping[str, LayerHistogram], most: int) -> Picture:
     if most < 1:
         raise UsageError(f"most= is the number of layers to show, at least 1, not {most}.")
     known = list(spreads)
@@ -82,7 +82,7 @@ def _picture(title: str, spreads: Mapping[str, Spread], most: int) -> Picture:
     return Picture(some, arrays, lambda: _draw(some, {name: spreads[name] for name in names}))
 
 
-def _draw(title: str, spreads: Mapping[str, Spread]) -> Figure:
+def _draw(title: str, spreads: Mapping[str, LayerHistogram]) -> Figure:
     shown = list(spreads.values())
     names = [f"{shortened(name, _LETTERS)}\n{spread.words}" for name, spread in spreads.items()]
     hides = any(spread.hides_zeros for spread in shown)
@@ -94,7 +94,7 @@ def _draw(title: str, spreads: Mapping[str, Spread]) -> Figure:
     )  # fmt: skip
 
 
-def _bars(axes: Axes, spread: Spread) -> None:
+def _bars(axes: Axes, spread: LayerHistogram) -> None:
     edges = spread.edges
     axes.bar(edges[:-1], spread.counts, np.diff(edges), align="edge", color=ACCENT, linewidth=0)
     if edges[0] < 0 < edges[-1] or spread.hides_zeros:
@@ -121,7 +121,7 @@ _BETWEEN = {
 
 
 @dataclass(frozen=True)
-class Spread:
+class LayerHistogram:
     """`counts` has the values between `edges`; where many are zero, only the others."""
 
     stats: TensorStats
@@ -154,11 +154,11 @@ class Spread:
         return ", ".join(f"{count:,} {word}" for word, count in counted if count)
 
 
-def measure_spread(tensor: torch.Tensor, module: nn.Module | None = None) -> Spread:
+def measure_spread(tensor: torch.Tensor, module: nn.Module | None = None) -> LayerHistogram:
     stats = take_stats(tensor)
     values, _ = values_of(tensor)
     if values is None or stats.min is None or stats.max is None:
-        return Spread(stats, np.array([0.0, 1.0]), np.zeros(1, dtype=np.int64))
+        return LayerHistogram(stats, np.array([0.0, 1.0]), np.zeros(1, dtype=np.int64))
     bins = int(np.clip(2 * stats.count ** (1 / 3), _FEWEST, _MOST))
     low, high = stats.min, stats.max
     if high <= low:  # a constant has a bar in the middle
@@ -173,9 +173,9 @@ def measure_spread(tensor: torch.Tensor, module: nn.Module | None = None) -> Spr
         saturated = sum(int((part >= highest - edge).sum()) for part in parts)
         if lowest is not None:
             saturated += sum(int((part <= lowest + edge).sum()) for part in parts)
-    spread = Spread(stats, edges, np.zeros(bins, dtype=np.int64), saturated)
+    spread = LayerHistogram(stats, edges, np.zeros(bins, dtype=np.int64), saturated)
     counts = sum(_counted(part, edges, spread.hides_zeros) for part in parts)
-    return Spread(stats, edges, np.asarray(counts), saturated)
+    return LayerHistogram(stats, edges, np.asarray(counts), saturated)
 
 
 def _counted(part: torch.Tensor, edges: NDArray[np.float64], without_zeros: bool) -> NDArray[np.int64]:

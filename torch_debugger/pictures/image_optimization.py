@@ -14,7 +14,7 @@ from torch.nn.modules.conv import _ConvNd
 
 from torch_debugger.model.nested_tensors import exchanged
 from torch_debugger.pictures.dataloader_batches import take_batch, without_labels
-from torch_debugger.pictures.layer_units import Goal, Layout, ReachedLayer, first_known, takes_series
+from torch_debugger.pictures.layer_units import Goal, ReachedLayer, UnitLayout, first_known, takes_series
 from torch_debugger.pictures.model_runs import MainInput, main_input, with_batch_of_one
 from torch_debugger.pictures.target_gradients import OtherReLUs
 from torch_debugger.system.errors import UsageError
@@ -37,7 +37,7 @@ class ImageClimb:
     total_variation: float
     l2: float
 
-    def noise(self, goals: Sequence[Goal], generator: torch.Generator) -> Noise:
+    def noise(self, goals: Sequence[Goal], generator: torch.Generator) -> StartingNoise:
         share = _STARTS // len(_CONTRASTS)
         drawn = torch.cat([self.images.parameters(share, contrast, generator) for contrast in _CONTRASTS])
         output = self.output(self.shown(drawn.requires_grad_()))
@@ -54,7 +54,7 @@ class ImageClimb:
         output, drawn = output.detach(), drawn.detach()
         return measured_noise(drawn, output, goals, self.reached.layout)
 
-    def up(self, parameters: torch.Tensor, scored: Scores, steps: int, tick: Tick = lambda: None) -> None:
+    def up(self, parameters: torch.Tensor, scored: GoalScores, steps: int, tick: Tick = lambda: None) -> None:
         """Adam by hand, in place: torch's own optimizers are what a training is watched by."""
         mean, square = torch.zeros_like(parameters), torch.zeros_like(parameters)
         for step in range(1, steps + 1):
@@ -70,7 +70,7 @@ class ImageClimb:
             parameters.addcdiv_(mean, square.sqrt().add_(_TINY), value=rate)
             tick()
 
-    def wake(self, parameters: torch.Tensor, noise: Noise, steps: int) -> Scores:
+    def wake(self, parameters: torch.Tensor, noise: StartingNoise, steps: int) -> GoalScores:
         """Climbs a while, where little answers yet, as if ReLUs let slopes through, nothing held against it.
         Noise is no measure for these: they are scored by what they answer once awake."""
         still = (noise.activations == noise.activations.amin(1, keepdim=True)).float().mean(1) > 0.5
@@ -108,11 +108,11 @@ class ImageClimb:
 
 # How far images have come for their goals, measured by what noise gives.
 @dataclass(frozen=True)
-class Scores:
+class GoalScores:
     """Goals measured on outputs of one layer."""
 
     goals: Sequence[Goal]
-    layout: Layout
+    layout: UnitLayout
     usual: torch.Tensor  # [C], what each channel has on average for noise
     units: torch.Tensor  # [goals], rewards count in these: what noise gets, so that weights fit every layer
 
@@ -127,24 +127,26 @@ class Scores:
         return torch.stack([goal.activation(own, channels) for goal, own, channels in both])
 
 
-def _arranged(layout: Layout, output: torch.Tensor, images: int) -> tuple[torch.Tensor, torch.Tensor]:
+def _arranged(layout: UnitLayout, output: torch.Tensor, images: int) -> tuple[torch.Tensor, torch.Tensor]:
     return layout.by_example(output, images), layout.by_channel(output, images)
 
 
 @dataclass(frozen=True)
-class Noise:
+class StartingNoise:
     """Where climbing begins: noise, and what the layer makes of it."""
 
     parameters: torch.Tensor
     activations: torch.Tensor  # [goals, images of noise]
-    scored: Scores
+    scored: GoalScores
 
     def best(self) -> torch.Tensor:
         """Of some noise, the one for each goal: where a ReLU is silent, no slope leads away."""
         return self.parameters[self.activations.argmax(1)]
 
 
-def measured_noise(drawn: torch.Tensor, output: torch.Tensor, goals: Sequence[Goal], layout: Layout) -> Noise:
+def measured_noise(
+    drawn: torch.Tensor, output: torch.Tensor, goals: Sequence[Goal], layout: UnitLayout
+) -> StartingNoise:
     """`output` is what the layer gives for the images of this noise."""
     own, by_channel = _arranged(layout, output, len(drawn))
     numbers = by_channel.float()
@@ -159,7 +161,7 @@ def measured_noise(drawn: torch.Tensor, output: torch.Tensor, goals: Sequence[Go
     activations = torch.stack(
         [torch.stack([goal.activation(*one) for one in zip(own, by_channel, strict=True)]) for goal in goals]
     )
-    return Noise(drawn, activations, Scores(goals, layout, usual, units))
+    return StartingNoise(drawn, activations, GoalScores(goals, layout, usual, units))
 
 
 ValueRange = tuple[float, float]

@@ -74,7 +74,7 @@ def batch_axis(one: torch.Size, two: torch.Size) -> int:
 
 
 @dataclass(frozen=True)
-class Layout:
+class UnitLayout:
     """How a layer's output lies in memory: for one example [C, positions ...] whatever that is."""
 
     batch: int
@@ -169,7 +169,7 @@ def _listed(value: Any) -> list[Any]:
     return list(value) if np.ndim(value) or isinstance(value, Iterator) else [value]
 
 
-def checked_goals(goals: Sequence[Goal], path: str, output: torch.Tensor, layout: Layout) -> list[Goal]:
+def checked_goals(goals: Sequence[Goal], path: str, output: torch.Tensor, layout: UnitLayout) -> list[Goal]:
     """The same, counted from the front, if each is in range for this output of one example, [1, ...]."""
     sizes = tuple(layout.by_example(output, 1)[0].shape)
     channels = layout.by_channel(output, 1).shape[1]
@@ -196,7 +196,7 @@ def checked_goals(goals: Sequence[Goal], path: str, output: torch.Tensor, layout
 @dataclass(frozen=True)
 class ReachedLayer:
     cut: CutForward
-    layout: Layout
+    layout: UnitLayout
     output: torch.Tensor  # for one example
 
 
@@ -224,7 +224,7 @@ def reach(model: nn.Module, layer: Layer, one: Any, two: Any) -> ReachedLayer:
                 raise
     single = given_by(path, outputs)
     cut = CutForward(model, path, module, len(outputs))
-    return ReachedLayer(cut, Layout(batch_axis(single.shape, cut(two).shape), axes[-1]), single)
+    return ReachedLayer(cut, UnitLayout(batch_axis(single.shape, cut(two).shape), axes[-1]), single)
 
 
 # A forward that ends where a layer has its output: what would follow is never computed.

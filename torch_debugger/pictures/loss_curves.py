@@ -59,7 +59,7 @@ def loss_curve(
     return Picture(title, arrays, lambda: _draw(title, lines, marks, smooth, remarks), remarks)
 
 
-def _draw(title: str, lines: list[Line], marks: list[Mark], smooth: int | None, remarks: list[str]) -> Figure:
+def _draw(title: str, lines: list[CurveLine], marks: list[Mark], smooth: int | None, remarks: list[str]) -> Figure:
     figure = titled_figure(8.0, 4.0 + 0.16 * (len(remarks) + min(len(marks), _MOST_MARKS)), title)
     axes = plain_axes(figure.add_subplot(), "step", lines[0].name if len(lines) == 1 else "value")
     for line, colour in zip(lines, CYCLE * (1 + len(lines) // len(CYCLE)), strict=False):
@@ -129,7 +129,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Line:
+class CurveLine:
     name: str
     steps: Floats
     values: Floats
@@ -149,7 +149,7 @@ class Mark:
     severity: str
 
 
-def read_lines(source: Any, tag: str | Sequence[str] | None, steps: Any) -> list[Line]:
+def read_lines(source: Any, tag: str | Sequence[str] | None, steps: Any) -> list[CurveLine]:
     if isinstance(source, (str, PathLike)):
         raise UsageError(f"expected a run, not the path of one: loss_curve(torch_debugger.Run({str(source)!r})).")
     if hasattr(source, "scalars"):
@@ -164,7 +164,7 @@ def read_lines(source: Any, tag: str | Sequence[str] | None, steps: Any) -> list
     return [_line("loss", source, steps)]
 
 
-def _line(name: str, values: Any, steps: Any) -> Line:
+def _line(name: str, values: Any, steps: Any) -> CurveLine:
     """`values` may be a curve, which has its own steps, or pairs of step and value."""
     if hasattr(values, "steps") and hasattr(values, "values"):
         values, steps = values.values, values.steps
@@ -176,7 +176,7 @@ def _line(name: str, values: Any, steps: Any) -> Line:
     places = np.arange(len(numbers), dtype=np.float64) if steps is None else _numbers(name, steps)
     if places.shape != numbers.shape:
         raise UsageError(f"`{name}` has {len(numbers)} values but {len(places)} steps.")
-    return Line(name, places, numbers)
+    return CurveLine(name, places, numbers)
 
 
 def _numbers(name: str, values: Any) -> Floats:

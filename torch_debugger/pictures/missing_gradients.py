@@ -92,7 +92,7 @@ def check_gradients(model: nn.Module, loss: torch.Tensor | None = None) -> Gradi
     """
     inner = inner_model(model)
     found = losses_in(sys._getframe(1)) if loss is None else {"loss": loss}
-    losses = Losses(found, {id(parameter) for parameter in inner.parameters()})
+    losses = NamedLosses(found, {id(parameter) for parameter in inner.parameters()})
     rows = read_rows(inner)
     reasons = _Reasons(rows, inner, losses)
     return shown_where_bare(GradientCheck([reasons.explained(row) for row in rows]))
@@ -104,7 +104,7 @@ _CUT = "forward does not use it, or the way to it is cut (detach, no_grad, .data
 
 
 class _Reasons:
-    def __init__(self, rows: Sequence[GradientRow], model: nn.Module, losses: Losses) -> None:
+    def __init__(self, rows: Sequence[GradientRow], model: nn.Module, losses: NamedLosses) -> None:
         self.rows = [row for row in rows if row.trained]
         self.by_name = {row.name: row for row in rows}
         self.held = {row.name: each for row, each in zip(rows, model.parameters(), strict=True)}
@@ -340,7 +340,7 @@ def _shown(rows: Sequence[GradientRow]) -> tuple[list[GradientRow], list[str]]:
 _MOST_NODES = 50_000
 
 
-class Losses:
+class NamedLosses:
     """Numbers with a graph, by their names, and the parameters each one depends on."""
 
     def __init__(self, found: dict[str, torch.Tensor], parameters: set[int]) -> None:

@@ -17,9 +17,18 @@ from torch_debugger.model.graph_recorder import scoped
 from torch_debugger.model.inputs import Call, is_size, read_sizes
 from torch_debugger.records.model import INPUT, OPERATION, OUTPUT, PARAMETER, ModelGraph
 from torch_debugger.report.graph_layout import escaped, text_width
-from torch_debugger.report.model_graph_boxes import HEAD, LINE, Box, Caption, Line, Opened, Scene, count_text
+from torch_debugger.report.model_graph_boxes import (
+    HEAD,
+    LINE,
+    Caption,
+    Connector,
+    GraphBox,
+    GraphDrawing,
+    Opened,
+    count_text,
+)
 from torch_debugger.report.model_graph_data import ModelParts, model_data
-from torch_debugger.report.model_graph_parts import Flow, Part
+from torch_debugger.report.model_graph_parts import Part, TensorFlow
 from torch_debugger.system.errors import UsageError
 
 if TYPE_CHECKING:
@@ -146,7 +155,7 @@ class ModelDrawing:
 
 
 # A model's drawing as text: one line a box, in the order they ran, modules around them.
-def model_text(heading: Sequence[str], root: Opened, lines: Sequence[Flow]) -> str:
+def model_text(heading: Sequence[str], root: Opened, lines: Sequence[TensorFlow]) -> str:
     """`of` names the lines a box reads from; where that is the line above alone, it is left out."""
     boxes = dict(enumerate(_boxes(root), 1))
     home = {node: number for number, part in boxes.items() for each in part.all_parts() for node in each.nodes}
@@ -214,7 +223,7 @@ TIP_MARKER = (
 _ROUND = {INPUT: 14, OUTPUT: 14, OPERATION: 10}
 
 
-def model_svg(scene: Scene, heading: Sequence[str]) -> str:
+def model_svg(scene: GraphDrawing, heading: Sequence[str]) -> str:
     width = max(scene.width, 420.0)
     wrapped = [part for line in heading for part in textwrap.wrap(line, int(width / 7.5))]
     width = max([width, *(text_width(line, 14, bold=not at) for at, line in enumerate(wrapped))]) + 2 * MARGIN
@@ -241,12 +250,12 @@ def model_svg(scene: Scene, heading: Sequence[str]) -> str:
     )
 
 
-def _head(box: Box) -> str:
+def _head(box: GraphBox) -> str:
     """Above the lines that come in."""
     return f'<g class="head">{_title(box.caption)}{_first_line(box, box.caption, box.x + 12, 17, inline=True)}</g>'
 
 
-def _box(box: Box) -> str:
+def _box(box: GraphBox) -> str:
     kind, caption = box.part.kind, box.caption
     behind = _rect(box, 6, shift=4, name="behind") if box.part.parts else ""
     x, middle = box.x + box.width / 2, box.y + box.height / 2
@@ -256,7 +265,7 @@ def _box(box: Box) -> str:
     return f'<g class="box {kind}">{_title(caption)}{behind}{_rect(box, _ROUND.get(kind, 6))}{lines}{below}</g>'
 
 
-def _first_line(box: Box, caption: Caption, x: float, y: float, inline: bool) -> str:
+def _first_line(box: GraphBox, caption: Caption, x: float, y: float, inline: bool) -> str:
     beside = " ".join(filter(None, [caption.beside, caption.below if inline else ""]))
     quiet = f'<tspan class="quiet" style="font-weight:400" dx="6">{escaped(beside)}</tspan>' if beside else ""
     anchor, halo, size = ' text-anchor="middle"', "", ""
@@ -274,7 +283,7 @@ def _title(caption: Caption) -> str:
     return f"<title>{lines}</title>" if caption.full else ""
 
 
-def _rect(box: Box, radius: float, shift: float = 0.0, name: str = "") -> str:
+def _rect(box: GraphBox, radius: float, shift: float = 0.0, name: str = "") -> str:
     made = f' class="{name}"' if name else ""
     return (
         f'<rect{made} x="{box.x + shift:.1f}" y="{box.y + shift:.1f}" width="{box.width:.1f}" '
@@ -282,13 +291,13 @@ def _rect(box: Box, radius: float, shift: float = 0.0, name: str = "") -> str:
     )
 
 
-def _line(line: Line) -> str:
+def _line(line: Connector) -> str:
     told = f"<title>{escaped(line.told)}</title>" if line.told else ""
     tip = ' marker-end="url(#td-tip)"' if line.arrow else ""
     return f'<path class="line" d="{path_of(line)}"{tip}>{told}</path>'
 
 
-def path_of(line: Line) -> str:
+def path_of(line: Connector) -> str:
     x, upper, lower = line.points[0]
     path = f"M{x:.1f} {upper:.1f}V{lower:.1f}"
     for x2, upper2, lower2 in line.turns():

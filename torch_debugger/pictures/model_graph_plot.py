@@ -15,7 +15,7 @@ from matplotlib.textpath import text_to_path
 from torch_debugger.pictures.figures import INK, new_figure
 from torch_debugger.records.model import INPUT, MODULE, OUTPUT
 from torch_debugger.report.graph_layout import text_width
-from torch_debugger.report.model_graph_boxes import HEAD, TIP, Box, Caption, Line, Scene
+from torch_debugger.report.model_graph_boxes import HEAD, TIP, Caption, Connector, GraphBox, GraphDrawing
 from torch_debugger.report.model_graph_parts import PIECE, REPEAT
 
 _PER_INCH = 100.0  # of our units, which are pixels in a browser
@@ -32,7 +32,7 @@ _COLOURS = {  # inside, around
 _PLAIN = ("#f6f8fa", "#8c9aa8")
 
 
-def model_figure(scene: Scene, heading: Sequence[str]) -> Figure:
+def model_figure(scene: GraphDrawing, heading: Sequence[str]) -> Figure:
     wide = max([scene.width, *(text_width(line, 14) for line in heading)]) + 2 * _MARGIN
     top = _MARGIN + _LINE * len(heading)
     high = top + scene.height + _MARGIN
@@ -44,16 +44,16 @@ def model_figure(scene: Scene, heading: Sequence[str]) -> Figure:
     left = (wide - scene.width) / 2
     axes.set_xlim(-left, wide - left)
     axes.set_ylim(high - top, -top)
-    _Drawing(axes, scale).draw(scene, heading, _MARGIN - left, _MARGIN - top)
+    _GraphDrawing(axes, scale).draw(scene, heading, _MARGIN - left, _MARGIN - top)
     return figure
 
 
-class _Drawing:
+class _GraphDrawing:
     def __init__(self, axes: Axes, scale: float) -> None:
         self._axes = axes
         self._points = 72 / _PER_INCH * scale  # of one of our units
 
-    def draw(self, scene: Scene, heading: Sequence[str], x: float, y: float) -> None:
+    def draw(self, scene: GraphDrawing, heading: Sequence[str], x: float, y: float) -> None:
         for at, title in enumerate(heading):
             size, weight = (14, "bold") if not at else (12, "normal")
             self._text(x, y + _LINE * (at + 0.5), title, size, INK, weight, "left")
@@ -68,7 +68,7 @@ class _Drawing:
         for box in scene.boxes:
             self._box(box)
 
-    def _box(self, box: Box) -> None:
+    def _box(self, box: GraphBox) -> None:
         inside, around = _COLOURS.get(box.part.kind, _PLAIN)
         if box.part.parts:
             self._rectangle(box._replace(x=box.x + 4, y=box.y + 4), "white", around, 6)
@@ -92,7 +92,7 @@ class _Drawing:
         font = FontProperties(size=12, weight=weight)
         return float(text_to_path.get_text_width_height_descent(text, font, ismath=False)[0])
 
-    def _rectangle(self, box: Box, inside: str, around: str, radius: float) -> None:
+    def _rectangle(self, box: GraphBox, inside: str, around: str, radius: float) -> None:
         style = f"round,pad=0,rounding_size={radius}"
         patch = FancyBboxPatch(
             (box.x, box.y), box.width, box.height, boxstyle=style, facecolor=inside, edgecolor=around,
@@ -100,7 +100,7 @@ class _Drawing:
         )  # fmt: skip
         self._axes.add_patch(patch)
 
-    def _line(self, line: Line) -> None:
+    def _line(self, line: Connector) -> None:
         x, upper, lower = line.points[0]
         corners, codes = [(x, upper), (x, lower)], [int(Path.MOVETO), int(Path.LINETO)]
         for x2, upper2, lower2 in line.turns():

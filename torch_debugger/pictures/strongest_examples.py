@@ -78,7 +78,7 @@ def top_examples(
         path, goal, found = ranking.reached.cut.path, ranking.goal, ranking.strongest
         weights = [looks_at(inner, ranking.reached, goal, each).cpu() for each in found]
         series = takes_series(inner, shown_tensor(found[0].inputs))
-    shown = Shown(path, goal, found, weights, series, words, ranking.read)
+    shown = ShownExamples(path, goal, found, weights, series, words, ranking.read)
     arrays = {
         "strengths": np.array([each.strength for each in found]),
         "numbers": np.array([each.number for each in found]),
@@ -228,7 +228,7 @@ Words = Sequence[str] | Callable[[int], str] | None
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownExamples:
     path: str
     goal: Goal
     found: Sequence[RankedExample]
@@ -261,14 +261,14 @@ class Shown:
         }
 
 
-def draw_examples(shown: Shown) -> Figure:
+def draw_examples(shown: ShownExamples) -> Figure:
     first = shown.tensors()[0]
     if not first.is_floating_point() and first.dim() == 1:
         return marked_text(shown)
     return _images(shown) if first.dim() == 3 else _curves(shown)
 
 
-def _images(shown: Shown) -> Figure:
+def _images(shown: ShownExamples) -> Figure:
     images = [to_unit(each.float().numpy()) for each in shown.tensors()]
     painted = [image.transpose(1, 2, 0) if len(image) == 3 else image.mean(0) for image in images]
     labels = [shown.label(place).replace(": ", "\n") for place in range(len(painted))]
@@ -283,7 +283,7 @@ def _images(shown: Shown) -> Figure:
     return figure
 
 
-def _curves(shown: Shown) -> Figure:
+def _curves(shown: ShownExamples) -> Figure:
     columns = 1 if len(shown.found) < 2 else 2 if len(shown.found) < 6 else 3
     rows = math.ceil(len(shown.found) / columns)
     title = "\n".join(textwrap.wrap(shown.title(), 30 * columns))
@@ -308,7 +308,7 @@ _TITLE_LETTERS = 64
 _LETTER_IN, _LINE_IN = 0.085, 0.44
 
 
-def marked_text(shown: Shown) -> Figure:
+def marked_text(shown: ShownExamples) -> Figure:
     """As much of each line as fits around its strongest token."""
     lines, weights = shown.tensors(), shown.weights
     width = _AROUND * _LETTER_IN + 0.4

@@ -20,7 +20,7 @@ from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.probes.model.root_modules import RootModules
 from torch_debugger.probes.probe import Probe
 from torch_debugger.probes.watch import Watch
-from torch_debugger.source.variables import Moment, moment_without_graphs
+from torch_debugger.source.variables import VariablesAt, moment_without_graphs
 from torch_debugger.stats.dispatch_modes import no_grad
 from torch_debugger.stats.resources import free_bytes
 from torch_debugger.system.clocks import time
@@ -34,7 +34,7 @@ Kept = tuple[Call | None, torch.Tensor | None, torch.Tensor | None, torch.Tensor
 @dataclass(frozen=True)
 class Inputs:
     step: int
-    moments: Sequence[Moment]  # of the backward calls, one for each
+    moments: Sequence[VariablesAt]  # of the backward calls, one for each
     calls: Mapping[str, Kept]
 
 
@@ -50,7 +50,7 @@ class AsyncSteps(Probe):
         self.roots = roots
         self.weights = FrozenWeights()
         self._inputs: deque[Inputs] = deque(maxlen=self.STEPS)
-        self._moments: list[Moment] = []  # of the step under way
+        self._moments: list[VariablesAt] = []  # of the step under way
         self._first: dict[str, States] = {}  # random states before the first call of each root
         self._began: float | None = None
         self._spent_s = 0.0

@@ -17,9 +17,9 @@ from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.model.hooks import something_is_compiled
 from torch_debugger.model.nested_tensors import tensors_in
-from torch_debugger.probes.breakpoints_answers import Asker, ConditionNames, Watch
-from torch_debugger.probes.breakpoints_hooks import ModuleCalls, nearest_user_frame
-from torch_debugger.probes.breakpoints_stops import Breakpoint, Moment, summary
+from torch_debugger.probes.breakpoints_answers import Asker, ConditionNames, TrainingWatch
+from torch_debugger.probes.breakpoints_hooks import WatchedModuleCalls, nearest_user_frame
+from torch_debugger.probes.breakpoints_stops import Breakpoint, StopMoment, summary
 from torch_debugger.source.breakpoint_conditions import Condition, parse_break, parse_condition
 from torch_debugger.system.errors import UsageError
 from torch_debugger.system.program import caller, say
@@ -36,7 +36,7 @@ _current: Breakpoints | None = None
 def set_breakpoint(
     condition: Condition,
     at: str | None,
-    find_watch: Callable[[], Watch | None],
+    find_watch: Callable[[], TrainingWatch | None],
     model: nn.Module | None = None,
     frame: FrameType | None = None,
 ) -> Breakpoint:
@@ -47,7 +47,7 @@ def set_breakpoint(
     return _current.add(condition, at, model, frame)
 
 
-def set_breaks(texts: Sequence[str], find_watch: Callable[[], Watch | None]) -> list[Breakpoint]:
+def set_breaks(texts: Sequence[str], find_watch: Callable[[], TrainingWatch | None]) -> list[Breakpoint]:
     """As they stand on the command line: EXPR @ GLOB."""
     return [set_breakpoint(*parse_break(text), find_watch) for text in texts]
 
@@ -55,11 +55,11 @@ def set_breaks(texts: Sequence[str], find_watch: Callable[[], Watch | None]) -> 
 class Breakpoints:
     """All breakpoints of this process."""
 
-    def __init__(self, find_watch: Callable[[], Watch | None]) -> None:
+    def __init__(self, find_watch: Callable[[], TrainingWatch | None]) -> None:
         self._posts: tuple[Breakpoint, ...] = ()
         self._asker = Asker(find_watch)
-        self._steps = Steps()
-        self._modules = ModuleCalls(self._asker, self._scene)
+        self._steps = StepCounter()
+        self._modules = WatchedModuleCalls(self._asker, self._scene)
         self._backward = Interception(torch.autograd, "backward", self._saw_loss)
         self._compile = Interception(torch, "compile", self._saw_compile)
         self._loss: float | None = None
@@ -95,7 +95,7 @@ class Breakpoints:
 
     def _fit(self) -> None:
         """On is what the breakpoints need, and nothing else."""
-        on_modules = tuple(post for post in self._posts if post.moment is not Moment.LOSS)
+        on_modules = tuple(post for post in self._posts if post.moment is not StopMoment.LOSS)
         self._backward.listen(bool(self._at_loss()) or any("loss" in post.condition.names for post in self._posts))
         self._compile.listen(bool(on_modules))
         self._modules.want(() if self._compiled else on_modules)
@@ -105,7 +105,7 @@ class Breakpoints:
 
     def _at_loss(self) -> tuple[Breakpoint, ...]:
         """With compiled regions a step has no other moment that we may watch."""
-        moments = {Moment.LOSS, Moment.STEP} if self._compiled else {Moment.LOSS}
+        moments = {StopMoment.LOSS, StopMoment.STEP} if self._compiled else {StopMoment.LOSS}
         return tuple(post for post in self._posts if post.moment in moments)
 
     def _saw_compile(self, *arguments: Any, **keywords: Any) -> None:
@@ -164,7 +164,7 @@ class Interception:
 
 
 # The step under way where nobody else counts: one more than the busiest optimizer has taken.
-class Steps:
+class StepCounter:
     """Counted from when the first breakpoint was set. A GAN's two optimizers count iterations this way."""
 
     def __init__(self) -> None:
@@ -231,7 +231,7 @@ def break_on_shape(
     return set_breakpoint(parse_condition(f"shape(output) {symbol} ({sizes})"), at, _current_watch, model, caller())
 
 
-def _current_watch() -> Watch | None:
+def _current_watch() -> TrainingWatch | None:
     """Whoever watches this process counts its steps; nobody does where the probes are not even loaded."""
     plumbing = sys.modules.get("torch_debugger.runner.plumbing")
     return plumbing.current_watch() if plumbing is not None else None

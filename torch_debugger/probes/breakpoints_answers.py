@@ -16,15 +16,15 @@ import torch
 from torch import nn
 
 from torch_debugger.model.nested_tensors import tensors_in
-from torch_debugger.probes.breakpoints_stops import Breakpoint, Moment, stop
-from torch_debugger.source.breakpoint_conditions import Call, Item, Junction, Literal, Name, Node
+from torch_debugger.probes.breakpoints_stops import Breakpoint, StopMoment, stop
+from torch_debugger.source.breakpoint_conditions import FunctionCall, IndexedTerm, Junction, Literal, Node, Variable
 from torch_debugger.stats.dispatch_modes import unseen
 from torch_debugger.stats.summary import norm
 from torch_debugger.stats.values import values_of
 from torch_debugger.system.program import say
 
 
-class Watch(Protocol):
+class TrainingWatch(Protocol):
     """Whoever watches the whole training: counts its steps, and is asleep while something of ours runs."""
 
     active: bool
@@ -37,7 +37,7 @@ class Watch(Protocol):
 class Asker:
     """Holds what all moments share: the watch, if there is one, and that a stop is no place for another."""
 
-    def __init__(self, find_watch: Callable[[], Watch | None]) -> None:
+    def __init__(self, find_watch: Callable[[], TrainingWatch | None]) -> None:
         self.find_watch = find_watch
         self._busy = threading.local()
         self._pid = getpid()
@@ -51,7 +51,7 @@ class Asker:
     def ask(self, breakpoint: Breakpoint, scene: ConditionNames, find_frame: Callable[[], FrameType]) -> None:
         if breakpoint.removed or not self.is_awake():
             return
-        if breakpoint.moment is Moment.STEP and breakpoint.last_step == scene.step:
+        if breakpoint.moment is StopMoment.STEP and breakpoint.last_step == scene.step:
             return
         self._busy.now = True
         try:
@@ -110,12 +110,12 @@ def holds(tree: Node, scene: ConditionNames) -> bool:
 def _answer(node: Node, scene: ConditionNames) -> Any:
     if isinstance(node, Literal):
         return node.value
-    if isinstance(node, Name):
+    if isinstance(node, Variable):
         return scene.value(node.word)
-    if isinstance(node, Call):
+    if isinstance(node, FunctionCall):
         argument = _answer(node.argument, scene)
         return scene.parameter(argument) if node.function == "parameter" else MEASURES[node.function](argument)
-    if isinstance(node, Item):
+    if isinstance(node, IndexedTerm):
         whole, key = _answer(node.whole, scene), _answer(node.key, scene)
         if isinstance(whole, torch.Tensor) and isinstance(key, str):
             raise NoAnswerError

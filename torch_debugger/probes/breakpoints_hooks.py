@@ -23,7 +23,7 @@ from torch.utils.hooks import RemovableHandle
 from torch_debugger.model.hooks import in_backward
 from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.probes.breakpoints_answers import Asker, ConditionNames, given
-from torch_debugger.probes.breakpoints_stops import Breakpoint, Moment
+from torch_debugger.probes.breakpoints_stops import Breakpoint, StopMoment
 from torch_debugger.source.files import is_user_file
 from torch_debugger.source.frames import call_frame, is_ours, locals_of, user_frame
 from torch_debugger.source.variables import name_root
@@ -31,14 +31,14 @@ from torch_debugger.source.variables import name_root
 MakeScene = Callable[..., ConditionNames]
 
 
-class ModuleCalls:
+class WatchedModuleCalls:
     def __init__(self, asker: Asker, scene: MakeScene) -> None:
         self.paths = Paths()
         self._asker = asker
         self._scene = scene
         self._posts: tuple[Breakpoint, ...] = ()
         self._handles: list[RemovableHandle] = []
-        self._calls = Calls()
+        self._calls = CallStack()
         self._frames = ForwardFrames(self._calls, self._begun, self._done)
 
     def want(self, posts: tuple[Breakpoint, ...]) -> None:
@@ -70,21 +70,21 @@ class ModuleCalls:
         outermost = not stack
         known = self.paths.of(module) or self.paths.meet(module, sys._getframe(1))
         if known.posts is None:
-            among = (post for post in self._posts if post.moment is not Moment.STEP)
+            among = (post for post in self._posts if post.moment is not StopMoment.STEP)
             known.posts = tuple(post for post in among if post.is_about(module, known.path))
-        call = Call(module, known.path, known.posts)
+        call = ModuleCall(module, known.path, known.posts)
         stack.append(call)
         if (call.posts or outermost) and self._asker.is_awake():
             self._begin(call, arguments, outermost)
 
-    def _begin(self, call: Call, arguments: Any, outermost: bool) -> None:
+    def _begin(self, call: ModuleCall, arguments: Any, outermost: bool) -> None:
         frame = call_frame(sys._getframe(2))
         call.input = given(arguments, locals_of(frame)["kwargs"] if frame is not None else {})
         if outermost:
-            self._ask(call, Moment.STEP, nearest_user_frame)
+            self._ask(call, StopMoment.STEP, nearest_user_frame)
         moments = {post.moment for post in call.posts}
-        if not (moments & {Moment.CALL, Moment.RETURN} and self._frames.expect(call)):
-            self._ask(call, Moment.CALL, nearest_user_frame)
+        if not (moments & {StopMoment.CALL, StopMoment.RETURN} and self._frames.expect(call)):
+            self._ask(call, StopMoment.CALL, nearest_user_frame)
 
     def _after(self, module: nn.Module, arguments: Any, *rest: Any) -> None:
         """`rest` is (keywords, output), or after an exception the output alone."""
@@ -97,25 +97,25 @@ class ModuleCalls:
             if call.posts and rest[-1] is not None:
                 self._returned(call, rest[-1])
 
-    def _begun(self, call: Call, frame: FrameType) -> None:
-        self._ask(call, Moment.CALL, lambda: frame)
+    def _begun(self, call: ModuleCall, frame: FrameType) -> None:
+        self._ask(call, StopMoment.CALL, lambda: frame)
 
-    def _done(self, call: Call, frame: FrameType, output: Any) -> None:
+    def _done(self, call: ModuleCall, frame: FrameType, output: Any) -> None:
         if output is not None:
             call.asked = True
-            self._ask(call, Moment.RETURN, lambda: frame, output=output)
+            self._ask(call, StopMoment.RETURN, lambda: frame, output=output)
 
-    def _returned(self, call: Call, output: Any) -> None:
+    def _returned(self, call: ModuleCall, output: Any) -> None:
         if call.code is not None and not call.seen:  # its forward was replaced on the way
-            self._ask(call, Moment.CALL, nearest_user_frame)
+            self._ask(call, StopMoment.CALL, nearest_user_frame)
         if not call.asked:
-            self._ask(call, Moment.RETURN, nearest_user_frame, output=output)
-        waiting = [post for post in call.posts if post.moment is Moment.GRADIENT and not post.removed]
+            self._ask(call, StopMoment.RETURN, nearest_user_frame, output=output)
+        waiting = [post for post in call.posts if post.moment is StopMoment.GRADIENT and not post.removed]
         if waiting and self._asker.is_awake():
             follow_gradients(call, output, waiting, self._asker, self._scene)
 
-    def _ask(self, call: Call, moment: Moment, find_frame: Callable[[], FrameType], **tensors: Any) -> None:
-        posts = call.posts if moment is not Moment.STEP else self._posts
+    def _ask(self, call: ModuleCall, moment: StopMoment, find_frame: Callable[[], FrameType], **tensors: Any) -> None:
+        posts = call.posts if moment is not StopMoment.STEP else self._posts
         asked = [post for post in posts if post.moment is moment]
         if asked and not in_backward():  # a checkpointed block runs once more: it has been asked
             scene = self._scene(module=call.module, path=call.path, tensors={"input": call.input, **tensors})
@@ -130,13 +130,16 @@ class ModuleCalls:
 # debugger or coverage tool that traces already.
 class ForwardFrames:
     def __init__(
-        self, calls: Calls, begun: Callable[[Call, FrameType], None], done: Callable[[Call, FrameType, Any], None]
+        self,
+        calls: CallStack,
+        begun: Callable[[ModuleCall, FrameType], None],
+        done: Callable[[ModuleCall, FrameType, Any], None],
     ) -> None:
         self._calls = calls
         self._begun = begun
         self._done = done
 
-    def expect(self, call: Call) -> bool:
+    def expect(self, call: ModuleCall) -> bool:
         """Whether the call's forward will be seen."""
         tracer = sys.gettrace()
         if tracer is not None and tracer != self._trace:
@@ -176,7 +179,7 @@ class ForwardFrames:
 #
 # Never by full backward hooks: they break models with in-place modules.
 def follow_gradients(
-    call: Call, output: Any, posts: Sequence[Breakpoint], asker: Asker, make_scene: Callable[..., ConditionNames]
+    call: ModuleCall, output: Any, posts: Sequence[Breakpoint], asker: Asker, make_scene: Callable[..., ConditionNames]
 ) -> None:
     """Each tensor of the output is asked about when its own gradient arrives."""
     names = frozenset().union(*(post.condition.names for post in posts))
@@ -189,7 +192,7 @@ def follow_gradients(
 
 def _hook(
     tensor: torch.Tensor,
-    call: Call,
+    call: ModuleCall,
     posts: Sequence[Breakpoint],
     recall: dict[str, Callable[[], Any]],
     asker: Asker,
@@ -221,7 +224,7 @@ def _remember(value: Any, needed: bool) -> Callable[[], Any]:
 
 # The paths of the modules that are called, under the user's own names; nothing is kept alive for it.
 @dataclass(slots=True)
-class Known:
+class KnownModule:
     module: weakref.ref[nn.Module]
     path: str
     posts: tuple[Breakpoint, ...] | None = None  # None: not yet looked up
@@ -231,19 +234,19 @@ class Paths:
     """By id and reference: a user's module may be equal to others, or have no hash."""
 
     def __init__(self) -> None:
-        self._known: dict[int, Known] = {}
+        self._known: dict[int, KnownModule] = {}
 
-    def of(self, module: nn.Module) -> Known | None:
+    def of(self, module: nn.Module) -> KnownModule | None:
         known = self._known.get(id(module))
         return known if known is not None and known.module() is module else None
 
-    def meet(self, root: nn.Module, frame: FrameType | None) -> Known:
+    def meet(self, root: nn.Module, frame: FrameType | None) -> KnownModule:
         """A module called from outside all that is known: it and its parts get their paths."""
         self._known = {key: known for key, known in self._known.items() if known.module() is not None}
         name = name_root(root, frame)
         for path, module in root.named_modules():
             if self.of(module) is None:
-                self._known[id(module)] = Known(weakref.ref(module), f"{name}.{path}" if path else name)
+                self._known[id(module)] = KnownModule(weakref.ref(module), f"{name}.{path}" if path else name)
         return self._known[id(root)]
 
     def forget_posts(self) -> None:
@@ -257,7 +260,7 @@ class Paths:
 
 # The module calls under way, as the hooks see them begin and end.
 @dataclass(slots=True)
-class Call:
+class ModuleCall:
     module: nn.Module
     path: str
     posts: tuple[Breakpoint, ...]  # that are about this module
@@ -267,11 +270,11 @@ class Call:
     asked: bool = False  # at its return
 
 
-class Calls(threading.local):
+class CallStack(threading.local):
     """Of one thread, outermost first."""
 
     def __init__(self) -> None:
-        self.stack: list[Call] = []
+        self.stack: list[ModuleCall] = []
 
 
 # The frame to stop in when a module's own forward is none of the user's: theirs that called it.

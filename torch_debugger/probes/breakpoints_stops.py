@@ -81,7 +81,7 @@ class Breakpoint:
 
 
 # When a condition is asked: at the moment at which all that it names is there.
-class Moment(Enum):
+class StopMoment(Enum):
     STEP = "at the first call of a model in a step"
     CALL = "when a module is called"
     RETURN = "when a module has returned"
@@ -89,16 +89,16 @@ class Moment(Enum):
     LOSS = "when backward() is called"
 
 
-def moment_of(condition: Condition, at: str | None) -> Moment:
+def moment_of(condition: Condition, at: str | None) -> StopMoment:
     """The latest of what is named decides; `step` and `loss` are known at all times."""
     names = condition.names
     if "grad" in names:
-        return Moment.GRADIENT
+        return StopMoment.GRADIENT
     if "output" in names:
-        return Moment.RETURN
+        return StopMoment.RETURN
     if names & PER_CALL or at is not None:
-        return Moment.CALL
-    return Moment.LOSS if "loss" in names else Moment.STEP
+        return StopMoment.CALL
+    return StopMoment.LOSS if "loss" in names else StopMoment.STEP
 
 
 # Stops in a frame of the user's: pdb or their debugger where there is a terminal, else a few printed lines.

@@ -138,7 +138,7 @@ class LooseEnd:
     instead: str = ""
 
 
-def explain_part(module: nn.Module, root: str, part: str, calls: Sequence[Call]) -> LooseEnd:
+def explain_part(module: nn.Module, root: str, part: str, calls: Sequence[UnreachedCall]) -> LooseEnd:
     inside = [call for call in calls if call.path == part or call.path.startswith(part + ".")]
     if not inside:
         return _explain_silence(module, root, part)
@@ -164,7 +164,7 @@ def _explain_silence(module: nn.Module, root: str, part: str) -> LooseEnd:
     return LooseEnd("never read", attribute_place(type(owner), name) or Place())
 
 
-def _cut_inside(inside: Sequence[Call]) -> LooseEnd:
+def _cut_inside(inside: Sequence[UnreachedCall]) -> LooseEnd:
     """The innermost module that gives no gradient on although it has something to train."""
     lost = [call for call in inside if not call.gives_grad and call.ended >= 0]
     for call in reversed(lost):
@@ -176,7 +176,7 @@ def _cut_inside(inside: Sequence[Call]) -> LooseEnd:
     return LooseEnd("unknown")
 
 
-def _cut_behind(last: Call, calls: Sequence[Call]) -> LooseEnd:
+def _cut_behind(last: UnreachedCall, calls: Sequence[UnreachedCall]) -> LooseEnd:
     """Gradients can leave the part; somewhere on the way to the loss they cannot go on."""
     if not last.lines:
         return LooseEnd("unknown")
@@ -200,7 +200,7 @@ def _cut_behind(last: Call, calls: Sequence[Call]) -> LooseEnd:
 
 # One step's module calls in order: from which line, and whether gradients can pass in and out.
 @dataclass
-class Call:
+class UnreachedCall:
     path: str
     module: nn.Module
     lines: tuple[tuple[str, int], ...]  # the user's frames around it, the innermost first
@@ -221,7 +221,7 @@ class Tracing:
     def __init__(self, watch: Watch, roots: RootModules) -> None:
         self.watch = watch
         self.roots = roots
-        self.calls: list[Call] = []
+        self.calls: list[UnreachedCall] = []
         self._paths: dict[int, str] = {}
         self._events = 0
         self._handles: list[RemovableHandle] = []
@@ -251,7 +251,7 @@ class Tracing:
         users = [frame for frame in frames(2) if is_user_file(frame.f_code.co_filename)]
         lines = tuple((frame.f_code.co_filename, frame.f_lineno) for frame in users[: self.FRAMES])
         takes = any(tensor.requires_grad for tensor in tensors_in(arguments))
-        call = Call(self._paths[id(module)], module, lines, takes, torch.is_grad_enabled(), self._events)
+        call = UnreachedCall(self._paths[id(module)], module, lines, takes, torch.is_grad_enabled(), self._events)
         code = forward_code(module) if takes else None
         if code is not None and is_user_file(code.co_filename):
             call.given = tuple(tensor.grad_fn for tensor in tensors_in(arguments) if tensor.grad_fn is not None)

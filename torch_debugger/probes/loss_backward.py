@@ -24,7 +24,7 @@ from torch_debugger.probes.probe import Patches, Probe
 from torch_debugger.probes.schedule import DEEP
 from torch_debugger.probes.step_times import BACKWARD
 from torch_debugger.probes.watch import Watch
-from torch_debugger.records import GraphNode, LossGraph, LossSite, Place, SkippedLosses
+from torch_debugger.records import AutogradNode, LossGraph, LossSite, Place, SkippedLosses
 from torch_debugger.source.constructors import find_call
 from torch_debugger.source.files import is_user_file, place_at
 from torch_debugger.source.frames import frames, locals_of, place_of, user_frame
@@ -225,7 +225,7 @@ class Backward(Probe):
     def _tell_rectifier(self, look: RectifierLook, step: int, counts: Any) -> None:
         self.watch.emit(look.record(float(counts[0]), float(counts[1]), step))
 
-    def _with_place(self, node: GraphNode, site: Place) -> GraphNode:
+    def _with_place(self, node: AutogradNode, site: Place) -> AutogradNode:
         """Activations and losses get the line of their call: in the models' classes, else above backward()."""
         modules = [module for _, module in self.roots.alive()]
         names = NODE_CALLS.get(node.op)

@@ -63,7 +63,7 @@ class MemoryWatch:
         self.numbers = numbers
         self.latest: dict[str, MemoryLook] = {}  # by device: the last look before a backward
         self._spans = ModuleSpans(watch, forward)
-        self._known = Known()
+        self._known = KnownVariables()
         self._before: dict[str, MemoryLook] = {}  # by device: the fullest of the step's backward calls
         self._batch: set[int] = set()  # numbers of the storages that the step's batch is in
         self._process = Spacing(self.PROCESS_EVERY_S, self.PROCESS_TIMES)
@@ -114,7 +114,7 @@ class MemoryWatch:
 
 # What all memory is used for at one moment of a training: each storage counts once, none is kept alive.
 @dataclass
-class Known:
+class KnownVariables:
     """Of variables, from look to look."""
 
     sizes: dict[str, int] = field(default_factory=dict)  # when they were first seen
@@ -179,7 +179,7 @@ class MemoryMoment:
             if size and module is not None:
                 self._modules.setdefault(tensor.device, Counter())[module] += size
 
-    def variables(self, frame: FrameType | None, known: Known, batch: set[int]) -> None:
+    def variables(self, frame: FrameType | None, known: KnownVariables, batch: set[int]) -> None:
         """What they hold beside all that; and after them, what nobody but torch-debugger holds."""
         file = frame.f_code.co_filename if frame is not None else ""
         for pile in piles(frame):
@@ -211,7 +211,7 @@ class MemoryMoment:
         found = nodes_from([node], self._nodes, self.NODES)
         return sum(self.tally.claim(tensor) for each in found for tensor in saved_by(each))
 
-    def _held(self, pile: Pile, device: torch.device, size: int, known: Known, file: str) -> None:
+    def _held(self, pile: Pile, device: torch.device, size: int, known: KnownVariables, file: str) -> None:
         at_first = min(known.sizes.setdefault(f"{device} {pile.name}", size), size)
         self.tally.put(device, VARIABLES, at_first)
         self.tally.put(device, KEPT, size - at_first)

@@ -29,7 +29,7 @@ from torch_debugger.source.frames import frames, user_frame
 from torch_debugger.source.losses import loss_name
 from torch_debugger.source.objects import is_a
 from torch_debugger.source.statements import assignment_before, last_call_before
-from torch_debugger.source.variables import Moment, moment_of
+from torch_debugger.source.variables import VariablesAt, moment_of
 from torch_debugger.stats.dispatch_modes import no_grad
 from torch_debugger.stats.summary import measure_operand
 
@@ -39,7 +39,9 @@ FRAMES = 4  # of the user's, from the innermost out
 class Replays(Protocol):
     """Runs a step again; what that takes is not a probe's business."""
 
-    def of_step(self, moments: Sequence[Moment], loss: str, raised: bool = False) -> tuple[Origin | None, str] | None:
+    def of_step(
+        self, moments: Sequence[VariablesAt], loss: str, raised: bool = False
+    ) -> tuple[Origin | None, str] | None:
         """The step under way, from the user's frames, innermost first: the origin and how it was found.
 
         loss: nan, inf or -inf; empty where it was finite and the gradients are at fault.
@@ -124,14 +126,14 @@ class NonFiniteHunt:
         self.lagging.let_go()
         return found or (None, "late")
 
-    def anomaly_mode_stopped(self, moments: Sequence[Moment], site: Place, named: Origin) -> None:
+    def anomaly_mode_stopped(self, moments: Sequence[VariablesAt], site: Place, named: Origin) -> None:
         """By an exception out of backward; `named` is the node of the graph that torch has named."""
         origin, how = self.watch.traced(self.replays.of_step, moments, "") or (None, "")
         if origin is None:
             origin, how = named, "anomaly"
         self._tell("gradient", math.nan, self.watch.step, site, origin, how, (), policy="anomaly")
 
-    def was_raised(self, fact: NonFinite, moments: Sequence[Moment]) -> None:
+    def was_raised(self, fact: NonFinite, moments: Sequence[VariablesAt]) -> None:
         """By our own `detect_anomaly`: the step is run again only where that could not be."""
         found = None
         if fact.origin is None or fact.how == "graph":
@@ -140,7 +142,7 @@ class NonFiniteHunt:
         names, value = fact.parameters, float(fact.value)
         self._tell(fact.what, value, self.watch.step, fact.site, origin, how, names, policy="detect_anomaly")
 
-    def was_refused(self, word: str, moments: Sequence[Moment], site: Place) -> None:
+    def was_refused(self, word: str, moments: Sequence[VariablesAt], site: Place) -> None:
         """By an exception before backward, which a number that is not finite has brought about."""
         wrong = self._wrong_parameters()
         if wrong:

@@ -219,7 +219,7 @@ def _state(parameters: list[torch.Tensor], used: Used | None) -> tuple[str, Used
 
 # Optimizers that were made, whose parameters get gradients, and that do not step.
 @dataclass
-class Suspect:
+class OrderSuspect:
     held: TrackedOptimizer
     kind: str
     samples: list[tuple[weakref.ref[torch.Tensor], torch.Tensor]] = field(default_factory=list)
@@ -237,7 +237,7 @@ class Idleness:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self.suspects: dict[int, Suspect] = {}
+        self.suspects: dict[int, OrderSuspect] = {}
 
     def see_clearing(self, key: int, name: str) -> None:
         suspect = self.suspects.get(key)
@@ -248,7 +248,7 @@ class Idleness:
     def see_backward(self, held: TrackedOptimizer, optimizer: Optimizer, place: Place) -> None:
         suspect = self.suspects.get(id(optimizer))
         if suspect is None or suspect.held is not held:
-            suspect = Suspect(held, type(optimizer).__name__, _samples(optimizer, self.SAMPLED))
+            suspect = OrderSuspect(held, type(optimizer).__name__, _samples(optimizer, self.SAMPLED))
             self.suspects[id(optimizer)] = suspect
         suspect.backwards += 1
         self.watch.transfer.poll()  # which the end of a step does, where there are steps
@@ -262,7 +262,7 @@ class Idleness:
 
             self.watch.transfer.send(_moved(suspect), tell)
 
-    def _ask_whether_reached(self, suspect: Suspect) -> None:
+    def _ask_whether_reached(self, suspect: OrderSuspect) -> None:
         def note(flags: Numbers) -> None:
             suspect.reached = suspect.reached or bool(flags.any())
 
@@ -278,7 +278,7 @@ class Idleness:
             if suspect.told:
                 self._tell(suspect, Place(), stepped=True)
 
-    def _tell(self, suspect: Suspect, backward: Place, stepped: bool) -> None:
+    def _tell(self, suspect: OrderSuspect, backward: Place, stepped: bool) -> None:
         held = suspect.held
         name, file = held.name or suspect.name, backward.file
         lines = [place.line for owner, place in calls_of(file, "step") if owner == name]
@@ -308,7 +308,7 @@ def _samples(optimizer: Optimizer, count: int) -> list[tuple[weakref.ref[torch.T
 
 
 @no_grad()
-def _moved(suspect: Suspect) -> torch.Tensor:
+def _moved(suspect: OrderSuspect) -> torch.Tensor:
     """Whether some parameter is no more what it was, on its own device."""
     now = [(p, sample) for reference, sample in suspect.samples if (p := reference()) is not None]
     flags = [(sampled(p) != sample).any() for p, sample in now if sampled(p).shape == sample.shape]

@@ -114,7 +114,7 @@ class Guard:
         self.removed: set[str] = set()
         self.spent_s = 0.0  # since the step began, by calls that have ended
         self._limit_s = math.inf  # what may be spent in this step
-        self._mark = _Mark(0.0, 0.0, 0.0)  # when that was last set or raised
+        self._mark = _TimeMark(0.0, 0.0, 0.0)  # when that was last set or raised
         self._began_s = 0.0  # the call under way
         self._on_fault = on_fault
         self.is_aside = False  # no look begins any more
@@ -148,7 +148,7 @@ class Guard:
         under_way_s = time.perf_counter() - self._began_s if self._running_in else 0.0
         spent_s = self.spent_s + under_way_s
         if spent_s > self._limit_s:  # what the machine was busy with meanwhile does not count
-            before, self._mark = self._mark, _Mark.at(spent_s)
+            before, self._mark = self._mark, _TimeMark.at(spent_s)
             self._limit_s += self._mark.queued_since(before)
         return spent_s > self._limit_s
 
@@ -156,7 +156,7 @@ class Guard:
         """So much from now on, in this step."""
         self._limit_s = self.spent_s + seconds
         if seconds != math.inf:
-            self._mark = _Mark.at(self.spent_s)
+            self._mark = _TimeMark.at(self.spent_s)
 
     def contain(self, probe: str, function: Callable[..., Any], *arguments: Any) -> Any:
         """Untimed, and also for a probe that has failed: what it put on must still come off."""
@@ -209,17 +209,17 @@ def is_of_a_dead_device(error: BaseException) -> bool:
     return isinstance(error, RuntimeError) and "CUDA error" in str(error)
 
 
-class _Mark(NamedTuple):
+class _TimeMark(NamedTuple):
     time_s: float
     spent_s: float
     queued_s: float  # by this thread: ready, while others had the cores
 
     @classmethod
-    def at(cls, spent_s: float) -> _Mark:
+    def at(cls, spent_s: float) -> _TimeMark:
         use = of_this_thread()
         return cls(time.perf_counter(), spent_s, use.queued_s if use is not None else 0.0)
 
-    def queued_since(self, before: _Mark) -> float:
+    def queued_since(self, before: _TimeMark) -> float:
         """Of the time that was spent since, the part in which the thread waited for a core."""
         passed_s = self.time_s - before.time_s
         share = (self.spent_s - before.spent_s) / passed_s if passed_s else 0.0

@@ -6,7 +6,7 @@ from bisect import bisect_right
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from torch_debugger.profiling.timeline import Line, LineLog, ModuleCalls, Op, Timeline, Work
+from torch_debugger.profiling.timeline import DeviceWork, Line, LineLog, ModuleCalls, Op, Timeline
 from torch_debugger.records import CopyTime, LineTime, ModuleTime, OpTime, ProductTime, ProfileFact, SyncTime
 
 _LAUNCHES = ("cudaLaunch", "cuLaunch", "cudaGraphLaunch", "cuGraphLaunch")
@@ -16,7 +16,7 @@ _LONGEST_GAP_NS = 10_000_000  # longer than this is no launch under way but a lo
 def profile_fact(
     timeline: Timeline, lines: LineLog, modules: ModuleCalls, between_ns: tuple[int, int], *, on_device: bool
 ) -> ProfileFact:
-    whose = Attribution(timeline, lines, modules, _busiest_thread(timeline), *between_ns)
+    whose = TimeAttribution(timeline, lines, modules, _busiest_thread(timeline), *between_ns)
     gaps_ns, reached = 0, 0
     for work in sorted(timeline.works, key=lambda each: each.began_ns):
         gap = work.began_ns - reached
@@ -62,7 +62,7 @@ _MOST_LINES, _MOST_OPS, _MOST_MODULES = 60, 60, 2000
 
 
 @dataclass
-class _Sum:
+class _LineSum:
     backward_ns: int = 0
     given_ns: int = 0  # of a line that calls backward(): told with the lines that made the nodes
     device_ns: int = 0
@@ -70,7 +70,7 @@ class _Sum:
 
 
 @dataclass
-class Attribution:
+class TimeAttribution:
     timeline: Timeline
     lines: LineLog
     modules: ModuleCalls
@@ -78,8 +78,8 @@ class Attribution:
     began_ns: int
     ended_ns: int
     _makers: dict[int, Op] = field(default_factory=dict)  # by the number of the node that the op made
-    _of_lines: dict[Line, _Sum] = field(default_factory=dict)
-    _of_modules: dict[str, _Sum] = field(default_factory=dict)
+    _of_lines: dict[Line, _LineSum] = field(default_factory=dict)
+    _of_modules: dict[str, _LineSum] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for op in self.timeline.ops:
@@ -93,7 +93,7 @@ class Attribution:
                 for each in self._sums(maker):
                     each.backward_ns += took
                 if op.thread == self.thread:
-                    self._of_lines.setdefault(self.lines.at(op.began_ns), _Sum()).given_ns += took
+                    self._of_lines.setdefault(self.lines.at(op.began_ns), _LineSum()).given_ns += took
             source = self.source_of(op) if op.device_ns else None
             for each in self._sums(source) if source is not None else ():
                 each.device_ns += op.device_ns
@@ -108,18 +108,18 @@ class Attribution:
         source = self.source_of(op)
         return self.lines.at(source.began_ns) if source is not None and source.thread == self.thread else ("", 0)
 
-    def _sums(self, op: Op) -> list[_Sum]:
+    def _sums(self, op: Op) -> list[_LineSum]:
         """Of the line and of all modules that the op belongs to."""
         if op.thread != self.thread:
             return []
-        line = self._of_lines.setdefault(self.lines.at(op.began_ns), _Sum())
+        line = self._of_lines.setdefault(self.lines.at(op.began_ns), _LineSum())
         inside = dict.fromkeys(self.modules.at(op.began_ns))
-        return [line, *(self._of_modules.setdefault(path, _Sum()) for path in inside)]
+        return [line, *(self._of_modules.setdefault(path, _LineSum()) for path in inside)]
 
     def line_times(self) -> tuple[LineTime, ...]:
         found: list[LineTime] = []
         for line, (host_s, passes) in self.lines.totals().items():
-            more = self._of_lines.get(line, _Sum())
+            more = self._of_lines.get(line, _LineSum())
             place = self.lines.place(line)
             host_s -= more.given_ns / 1e9
             found.append(LineTime(place, host_s, more.device_ns / 1e9, more.backward_ns / 1e9, passes))
@@ -130,7 +130,7 @@ class Attribution:
         found: list[ModuleTime] = []
         calls = self.modules.between(self.began_ns, self.ended_ns)
         for path, (kind, count, forward_s) in list(calls.items())[:_MOST_MODULES]:
-            more = self._of_modules.get(path, _Sum())
+            more = self._of_modules.get(path, _LineSum())
             forward_ns = more.device_ns - more.device_backward_ns
             found.append(
                 ModuleTime(
@@ -180,7 +180,7 @@ class Attribution:
         return tuple(sorted(times, key=lambda each: -each.wait_s))
 
     def copies(self) -> tuple[CopyTime, ...]:
-        found: dict[tuple[Line, str], list[Work]] = {}
+        found: dict[tuple[Line, str], list[DeviceWork]] = {}
         for work in self.timeline.works:
             if work.is_copy and ("HtoD" in work.name or "DtoH" in work.name):
                 line = self.lines.at(work.op.began_ns) if work.op is not None else ("", 0)
@@ -222,7 +222,7 @@ _MOST = 60
 _LAYOUT = ("nchwToNhwc", "nhwcToNchw")
 
 
-def product_times(whose: Attribution) -> tuple[ProductTime, ...]:
+def product_times(whose: TimeAttribution) -> tuple[ProductTime, ...]:
     found: dict[tuple[str, str, str, Line], list[Op]] = {}
     for op in whose.timeline.ops:
         if op.device_ns and op.name in _PRODUCTS:

@@ -16,7 +16,7 @@ from torch.profiler import ProfilerActivity
 from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.profiling.attribution import profile_fact
-from torch_debugger.profiling.timeline import LineLog, ModuleCalls, Op, Timeline, Work, read_timeline
+from torch_debugger.profiling.timeline import DeviceWork, LineLog, ModuleCalls, Op, Timeline, read_timeline
 from torch_debugger.records import ProfileFact
 from torch_debugger.source.frames import user_frame
 from torch_debugger.source.variables import module_paths, name_root
@@ -131,7 +131,7 @@ MOST_EVENTS = 300_000  # about 5 MB
 
 def write_small_trace(timeline: Timeline, path: str) -> int:
     """Packed with gzip; how many events are in it."""
-    everything: list[Op | Work] = [*timeline.ops, *timeline.works]
+    everything: list[Op | DeviceWork] = [*timeline.ops, *timeline.works]
     events = heapq.nlargest(MOST_EVENTS, everything, key=lambda each: each.ended_ns - each.began_ns)
     events.sort(key=lambda each: each.began_ns)
     with gzip.open(path, "wt", encoding="utf-8", compresslevel=3) as file:
@@ -141,8 +141,8 @@ def write_small_trace(timeline: Timeline, path: str) -> int:
     return len(events)
 
 
-def _event(each: Op | Work) -> dict[str, object]:
-    category, thread = ("kernel", "device") if isinstance(each, Work) else ("cpu_op", each.thread)
+def _event(each: Op | DeviceWork) -> dict[str, object]:
+    category, thread = ("kernel", "device") if isinstance(each, DeviceWork) else ("cpu_op", each.thread)
     if isinstance(each, Op) and each.is_runtime:
         category = "cuda_runtime"
     when = {"ts": each.began_ns / 1000, "dur": (each.ended_ns - each.began_ns) / 1000}  # in microseconds

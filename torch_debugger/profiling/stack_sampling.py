@@ -23,7 +23,7 @@ from torch.utils.data._utils.worker import _worker_loop
 
 from torch_debugger.records import Place, StackNode
 from torch_debugger.source.files import is_user_file, package_folder, place_at
-from torch_debugger.source.statements import Surroundings, surroundings_of
+from torch_debugger.source.statements import StatementContext, surroundings_of
 from torch_debugger.system.clocks import time
 from torch_debugger.system.signals import OwnThread
 
@@ -222,7 +222,7 @@ def _tell(above: _Node, parent: int, least: int, told: list[StackNode]) -> None:
             continue
         left_out = sum(below.total() for below in node.inside.values() if below.total() < least)
         place = place_at(file, line) if users else Place(file, line)
-        around = surroundings_of(file, line) if users else Surroundings()
+        around = surroundings_of(file, line) if users else StatementContext()
         samples = node.samples + left_out
         told.append(StackNode(parent, function, place, users, samples, total, around.loops, around.condition))
         _tell(node, len(told) - 1, least, told)

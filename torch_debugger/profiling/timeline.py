@@ -68,7 +68,7 @@ class Op:
 
 
 @dataclass
-class Work:
+class DeviceWork:
     """Something the device did."""
 
     name: str
@@ -93,7 +93,7 @@ class Work:
 @dataclass
 class Timeline:
     ops: list[Op] = field(default_factory=list)
-    works: list[Work] = field(default_factory=list)
+    works: list[DeviceWork] = field(default_factory=list)
     steps: int = 0  # that were told by `step()`
 
     def busy_ns(self) -> int:
@@ -146,13 +146,13 @@ def read_timeline(results: Any) -> Timeline:
             # Of the first tensor of the op; kineto does not tell what a copy on the device was of.
             first = re.match(r"\[\[([\d, ]*)\]", by.shapes)
             size = math.prod(map(int, filter(None, first[1].split(",")))) * _SIZES.get(by.dtype, 0) if first else 0
-        works.append(Work(event.name(), event.start_ns(), event.end_ns(), by, size))
+        works.append(DeviceWork(event.name(), event.start_ns(), event.end_ns(), by, size))
     give_to_ops(works)
     steps = sum(event.name().startswith("ProfilerStep#") for event in on_host)
     return Timeline(ops, works, steps)
 
 
-def give_to_ops(works: list[Work]) -> None:
+def give_to_ops(works: list[DeviceWork]) -> None:
     for work in works:
         if work.op is not None:
             work.op.device_ns += work.ended_ns - work.began_ns

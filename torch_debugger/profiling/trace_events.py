@@ -10,12 +10,12 @@ from itertools import groupby
 from typing import Any
 
 from torch_debugger.profiling.timeline import (
+    DeviceWork,
     Line,
     LineLog,
     ModuleCalls,
     Op,
     Timeline,
-    Work,
     dtype_named,
     give_to_ops,
     nest,
@@ -60,9 +60,9 @@ class MemoryEvent:
 
 
 @dataclass
-class Gathered:
+class GatheredEvents:
     ops: list[Op] = field(default_factory=list)
-    works: list[Work] = field(default_factory=list)
+    works: list[DeviceWork] = field(default_factory=list)
     calls: list[PythonCall] = field(default_factory=list)
     steps: list[tuple[int, int, int]] = field(default_factory=list)  # number, began and ended
     stretches: list[Stretch] = field(default_factory=list)
@@ -71,11 +71,11 @@ class Gathered:
     seen: int = 0
     full: bool = False
     _by_id: dict[int, Op] = field(default_factory=dict)
-    _waiting: list[tuple[Work, int]] = field(default_factory=list)
+    _waiting: list[tuple[DeviceWork, int]] = field(default_factory=list)
 
     @staticmethod
-    def of(events: Iterable[dict[str, Any]]) -> Gathered:
-        gathered = Gathered()
+    def of(events: Iterable[dict[str, Any]]) -> GatheredEvents:
+        gathered = GatheredEvents()
         for event in events:
             gathered._see(event)
             gathered.seen += 1
@@ -122,7 +122,7 @@ class Gathered:
         elif kind in _HOST:
             self._see_op(Op(name, began_ns, ended_ns, thread, -1, False, ""), args)
         elif kind in _DEVICE:
-            work = Work(
+            work = DeviceWork(
                 name, began_ns, ended_ns, None, _whole(args.get("bytes")), _whole(args.get("device")),
                 _whole(args.get("stream")), _share(args.get("blocks per SM")),
                 _share(args.get("est. achieved occupancy %")) / 100,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from torch_debugger.profiling.trace_events import Gathered
+from torch_debugger.profiling.trace_events import GatheredEvents
 
 # What a bar is; the page has a colour for each.
 KINDS = ("step", "annotation", "python", "operator", "runtime", "kernel", "communication", "memcpy", "memset")
@@ -193,7 +193,7 @@ class _Texts:
         return self.known.setdefault(text, len(self.known)) if text else -1
 
 
-def lanes_of(gathered: Gathered) -> Lanes:
+def lanes_of(gathered: GatheredEvents) -> Lanes:
     began, ended = whole_span(gathered)
     texts = _Texts()
     all_bars = _by_lane(gathered, began, texts)
@@ -218,7 +218,7 @@ def lanes_of(gathered: Gathered) -> Lanes:
     return Lanes(began, ended, lanes, list(texts.known))
 
 
-def whole_span(gathered: Gathered) -> tuple[int, int]:
+def whole_span(gathered: GatheredEvents) -> tuple[int, int]:
     kinds: tuple[Iterable[Any], ...] = (gathered.ops, gathered.works, gathered.calls, gathered.stretches)
     begins = [each.began_ns for kind in kinds for each in kind] + [step[1] for step in gathered.steps]
     ends = [each.ended_ns for kind in kinds for each in kind] + [step[2] for step in gathered.steps]
@@ -228,7 +228,7 @@ def whole_span(gathered: Gathered) -> tuple[int, int]:
 _Key = tuple[int, int]  # device (-1: the host), thread or stream
 
 
-def _by_lane(gathered: Gathered, began: int, texts: _Texts) -> dict[_Key, list[Bar]]:
+def _by_lane(gathered: GatheredEvents, began: int, texts: _Texts) -> dict[_Key, list[Bar]]:
     found: dict[_Key, list[Bar]] = {}
 
     def add(key: _Key, start: int, end: int, name: str, kind: int, about: str = "") -> None:

@@ -6,8 +6,8 @@ import re
 from collections import Counter
 from dataclasses import dataclass, field
 
-from torch_debugger.profiling.timeline import Op, Work
-from torch_debugger.profiling.trace_events import Gathered, MemoryEvent
+from torch_debugger.profiling.timeline import DeviceWork, Op
+from torch_debugger.profiling.trace_events import GatheredEvents, MemoryEvent
 from torch_debugger.records import TracedAllocations, TracedKernel, TracedMemory, TracedMoments, TracedOp
 
 _MOST_OPS, _MOST_KERNELS = 500, 500
@@ -22,7 +22,7 @@ _SCALAR = re.compile(r"simt|_sgemm|sgemm_")  # cutlass_80_simt_sgemm computes wi
 
 
 @dataclass(slots=True)
-class _Sum:
+class _OperatorSum:
     calls: int = 0
     host_self_ns: int = 0
     host_ns: int = 0
@@ -47,25 +47,25 @@ class _Kernel:
     ops: Counter[str] = field(default_factory=Counter)
 
 
-def operators(gathered: Gathered) -> tuple[tuple[TracedOp, ...], tuple[TracedOp, ...]]:
+def operators(gathered: GatheredEvents) -> tuple[tuple[TracedOp, ...], tuple[TracedOp, ...]]:
     """All calls of each; and by shapes, where the trace has any."""
     ops = [op for op in gathered.ops if is_operator(op)]
     device_ns = {id(op): op.device_ns for op in gathered.ops}  # of its own work and of all that it called
     for op in reversed(gathered.ops):  # parents come first
         if op.parent is not None:
             device_ns[id(op.parent)] += device_ns[id(op)]
-    by_name: dict[tuple[str, str], _Sum] = {}
-    by_shape: dict[tuple[str, str], _Sum] = {}
+    by_name: dict[tuple[str, str], _OperatorSum] = {}
+    by_shape: dict[tuple[str, str], _OperatorSum] = {}
     plain: dict[str, str] = {}  # a trace repeats a few of them
     for op in ops:
         above = op.parent
         while above is not None and above.name != op.name:
             above = above.parent
         nested, total = above is not None, device_ns[id(op)]
-        by_name.setdefault((op.name, ""), _Sum()).add(op, total, nested=nested)
+        by_name.setdefault((op.name, ""), _OperatorSum()).add(op, total, nested=nested)
         shapes = plain.get(op.shapes) or plain_shapes(op.shapes)
         plain[op.shapes] = shapes
-        by_shape.setdefault((op.name, shapes), _Sum()).add(op, total, nested=nested)
+        by_shape.setdefault((op.name, shapes), _OperatorSum()).add(op, total, nested=nested)
     return _ranked(by_name), _ranked(by_shape) if any(op.shapes for op in ops) else ()
 
 
@@ -78,7 +78,7 @@ def is_operator(op: Op) -> bool:
     return not op.is_runtime and not op.name.startswith(_NODE)
 
 
-def _ranked(sums: dict[tuple[str, str], _Sum]) -> tuple[TracedOp, ...]:
+def _ranked(sums: dict[tuple[str, str], _OperatorSum]) -> tuple[TracedOp, ...]:
     found = [
         TracedOp(
             name, shapes, each.calls, each.host_self_ns / 1e9, each.host_ns / 1e9, each.device_self_ns / 1e9,
@@ -91,7 +91,7 @@ def _ranked(sums: dict[tuple[str, str], _Sum]) -> tuple[TracedOp, ...]:
     return tuple(found[:_MOST_OPS])
 
 
-def kernels(gathered: Gathered) -> tuple[TracedKernel, ...]:
+def kernels(gathered: GatheredEvents) -> tuple[TracedKernel, ...]:
     """Copies and fills are none."""
     sums: dict[str, _Kernel] = {}
     for work in gathered.works:
@@ -121,7 +121,7 @@ def kernels(gathered: Gathered) -> tuple[TracedKernel, ...]:
     return tuple(sorted(found, key=lambda each: -each.total_s)[:_MOST_KERNELS])
 
 
-def is_kernel(work: Work) -> bool:
+def is_kernel(work: DeviceWork) -> bool:
     return not work.name.startswith(("Memcpy", "Memset"))
 
 
@@ -135,7 +135,7 @@ _MOST_DEVICES = 32
 _MEMORY_USE_MOST_OPS = 200
 
 
-def curves(gathered: Gathered, began_ns: int) -> TracedMoments | None:
+def curves(gathered: GatheredEvents, began_ns: int) -> TracedMoments | None:
     """Each device's last number holds until its next; of a stretch the highest is kept."""
     if not gathered.memory:
         return None
@@ -183,7 +183,7 @@ def _highest(events: list[MemoryEvent], number: str, edges: list[int]) -> tuple[
     return tuple(found)
 
 
-def allocations(gathered: Gathered) -> tuple[TracedAllocations, ...]:
+def allocations(gathered: GatheredEvents) -> tuple[TracedAllocations, ...]:
     """Each request belongs to the innermost operator of its thread that ran then."""
     by_thread: dict[int, list[MemoryEvent]] = {}
     for event in gathered.memory:

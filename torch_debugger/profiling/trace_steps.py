@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterable
 from itertools import accumulate, pairwise
 
 from torch_debugger.profiling.timeline import Op
-from torch_debugger.profiling.trace_events import Gathered, Stretch
+from torch_debugger.profiling.trace_events import GatheredEvents, Stretch
 from torch_debugger.profiling.trace_files import Header
 from torch_debugger.profiling.trace_operators import is_kernel, is_operator
 from torch_debugger.records import (
@@ -43,7 +43,7 @@ _MOST_STEPS = 1000
 Window = tuple[int, int, int]  # the step's number, from, to
 
 
-def step_windows(gathered: Gathered) -> list[Window]:
+def step_windows(gathered: GatheredEvents) -> list[Window]:
     steps = sorted(gathered.steps, key=lambda step: step[1])[:_MOST_STEPS]
     windows = [(number, began, following[1]) for (number, began, _), following in pairwise(steps)]
     if steps:
@@ -54,7 +54,7 @@ def step_windows(gathered: Gathered) -> list[Window]:
     return windows
 
 
-def traced_steps(gathered: Gathered, began_ns: int) -> tuple[TracedStep, ...]:
+def traced_steps(gathered: GatheredEvents, began_ns: int) -> tuple[TracedStep, ...]:
     windows = step_windows(gathered)
     covers = _covers(gathered)
     found: list[TracedStep] = []
@@ -69,7 +69,7 @@ def traced_steps(gathered: Gathered, began_ns: int) -> tuple[TracedStep, ...]:
     return tuple(found)
 
 
-def _covers(gathered: Gathered) -> list[tuple[str, Cover]]:
+def _covers(gathered: GatheredEvents) -> list[tuple[str, Cover]]:
     """What each part covers together with all parts before it."""
     of: dict[str, list[Interval]] = {name: [] for name in STEP_PARTS}
     for work in gathered.works:
@@ -90,12 +90,12 @@ def _covers(gathered: Gathered) -> list[tuple[str, Cover]]:
     return covers
 
 
-def loader_waits(gathered: Gathered) -> list[Stretch]:
+def loader_waits(gathered: GatheredEvents) -> list[Stretch]:
     """Where the training takes a batch from its DataLoader."""
     return [each for each in gathered.stretches if each.device < 0 and each.name.startswith(_LOADER)]
 
 
-def host_collectives(gathered: Gathered) -> list[Interval]:
+def host_collectives(gathered: GatheredEvents) -> list[Interval]:
     """Of backends that compute on the host. With a device, a host's stretch is no more than the launch."""
     if gathered.works:
         return []
@@ -108,7 +108,9 @@ _BACKWARD = "autograd::engine::evaluate_function: "
 _FULL_PRECISION = re.compile(r"sgemm|f32f32_f32f32|simt")
 
 
-def traced_training(gathered: Gathered, windows: list[Window], place_at: Callable[[int], Place]) -> TracedTraining:
+def traced_training(
+    gathered: GatheredEvents, windows: list[Window], place_at: Callable[[int], Place]
+) -> TracedTraining:
     """Seconds of all steps. What lies in two parts counts for the first of them."""
     waits = loader_waits(gathered)
     # On a device from the first kernel of an update to its last; else on the host.
@@ -141,7 +143,7 @@ def traced_training(gathered: Gathered, windows: list[Window], place_at: Callabl
     )
 
 
-def optimizers(gathered: Gathered) -> tuple[OptimizerFact, ...]:
+def optimizers(gathered: GatheredEvents) -> tuple[OptimizerFact, ...]:
     """Each kind that was stepped, with the form of its update as its operators show it."""
     found: dict[str, OptimizerFact] = {}
     steps = [each for each in gathered.stretches if each.device < 0 and _UPDATE.match(each.name)]
@@ -171,7 +173,7 @@ def _form(ops: list[Op]) -> tuple[str, int]:
     return "one by one", names.count("aten::addcdiv_")  # of the kinds of Adam, one for each parameter
 
 
-def settings_of(gathered: Gathered, header: Header) -> SpeedSettings:
+def settings_of(gathered: GatheredEvents, header: Header) -> SpeedSettings:
     """The names of kernels show whether TF32 is off: then some compute in full precision."""
     full = any(_FULL_PRECISION.search(work.name) for work in gathered.works)
     return SpeedSettings(
@@ -197,7 +199,7 @@ _RANK_IN_NAME = re.compile(r"(?:^|[._-])rank[._-]?(\d{1,6})(?:[._-]|$)", re.IGNO
 _MOST = 100
 
 
-def rank_of(gathered: Gathered, header: Header, file: str, name: str, windows: list[Window]) -> TracedRank:
+def rank_of(gathered: GatheredEvents, header: Header, file: str, name: str, windows: list[Window]) -> TracedRank:
     if gathered.works:
         computed = [work for work in gathered.works if is_kernel(work) and not work.is_collective]
         computing = Cover((work.began_ns, work.ended_ns) for work in computed)
@@ -233,7 +235,7 @@ def _within(cover: Cover, windows: list[Window]) -> int:
     return sum(cover.within(began, ended) for _, began, ended in windows)
 
 
-def collectives(gathered: Gathered) -> tuple[TracedCollective, ...]:
+def collectives(gathered: GatheredEvents) -> tuple[TracedCollective, ...]:
     """By name. Bytes are those of the first input of each call, where shapes were recorded."""
     found: dict[str, tuple[int, int]] = {}
     if any(work.is_collective for work in gathered.works):

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from torch_debugger.profiling.attribution import profile_fact
 from torch_debugger.profiling.trace_events import (
     MOST_EVENTS,
-    Gathered,
+    GatheredEvents,
     PythonCall,
     by_thread,
     functions_of,
@@ -62,7 +62,7 @@ def read_trace(path: str, on_share: Callable[[float], None] = lambda share: None
     if not os.path.isfile(path):
         raise UsageError(f"There is no file {path} (looked in {os.getcwd()}).")
     stream = EventStream(path, on_share)
-    gathered = Gathered.of(stream)
+    gathered = GatheredEvents.of(stream)
     if not gathered.ops and not gathered.works:
         end = " and its end is missing" if stream.cut else ""
         raise UsageError(f"{path} holds no operation of torch{end}. Expected is {EXPECTED}.")
@@ -87,7 +87,7 @@ def read_rank(path: str) -> Header:
     return read_header(stream.header)
 
 
-def _report(gathered: Gathered, header: Header, fact: ProfileFact, notes: tuple[str, ...]) -> TraceReport:
+def _report(gathered: GatheredEvents, header: Header, fact: ProfileFact, notes: tuple[str, ...]) -> TraceReport:
     began, _ = whole_span(gathered)
     span = _span(gathered)
     windows = step_windows(gathered) or [(0, *span)]
@@ -134,7 +134,7 @@ def _device(header: Header, fact: ProfileFact, found: tuple[TracedKernel, ...]) 
     )
 
 
-def _fact(gathered: Gathered, path: str) -> ProfileFact:
+def _fact(gathered: GatheredEvents, path: str) -> ProfileFact:
     timeline = gathered.timeline()
     span = _span(gathered)
     calls = _calls_of_training(gathered)
@@ -150,7 +150,7 @@ def _fact(gathered: Gathered, path: str) -> ProfileFact:
     return dataclasses.replace(fact, first_step=first + 1, lines=tuple(named), trace=path)
 
 
-def _span(gathered: Gathered) -> tuple[int, int]:
+def _span(gathered: GatheredEvents) -> tuple[int, int]:
     """Of the steps, where they were told; else from the first op to the last."""
     stretches = [(began, ended) for _, began, ended in step_windows(gathered)]
     stretches = stretches or [
@@ -160,12 +160,12 @@ def _span(gathered: Gathered) -> tuple[int, int]:
     return min(began for began, _ in stretches), max(ended for _, ended in stretches)
 
 
-def _calls_of_training(gathered: Gathered) -> list[PythonCall]:
+def _calls_of_training(gathered: GatheredEvents) -> list[PythonCall]:
     """Of the thread that has the most: loaders and loggers have threads too."""
     return max(by_thread(gathered.calls).values(), key=len, default=[])
 
 
-def _notes(gathered: Gathered, path: str, *, cut: bool) -> Iterator[str]:
+def _notes(gathered: GatheredEvents, path: str, *, cut: bool) -> Iterator[str]:
     name = os.path.basename(path)
     if cut:
         yield f"{name} ends in the middle: told is what came before its end."

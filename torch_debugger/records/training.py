@@ -29,7 +29,7 @@ class LossSite(BaseRecord, frozen=True):
     loop: Place = Place()  # the innermost one around it, in its function
 
 
-class GraphNode(BaseRecord, frozen=True):
+class AutogradNode(BaseRecord, frozen=True):
     """One node of the autograd graph between the loss and the model's parameters.
 
     `inputs` holds one entry per operand: the index of the node that made it, or None where
@@ -64,7 +64,7 @@ class LossGraph(BaseRecord, frozen=True):
     site: str  # LossSite.name
     place: Place  # the backward() call
     loss: float
-    nodes: tuple[GraphNode, ...]
+    nodes: tuple[AutogradNode, ...]
     locals: tuple[LocalTensor, ...]  # of the frame that called backward()
     step: int
     truncated: bool = False

@@ -129,7 +129,7 @@ _WORDS_HEIGHT = 14.0
 
 
 @dataclass(frozen=True)
-class Place:
+class Rectangle:
     left: float
     top: float
     width: float
@@ -150,10 +150,10 @@ class Wire:
 
 
 @dataclass
-class Inside:
+class BoxContents:
     """First the parts, then words, then where lines come in and go out at the edge."""
 
-    places: list[Place] = field(default_factory=list)
+    places: list[Rectangle] = field(default_factory=list)
     words: list[str] = field(default_factory=list)
     entries: dict[str, int] = field(default_factory=dict)  # tensor -> place
     exits: dict[str, int] = field(default_factory=dict)
@@ -179,22 +179,22 @@ class Member:
 
     size: Size
     several: bool  # gives several shapes
-    inside: Inside | None = None
+    inside: BoxContents | None = None
 
 
-def inside_of(part: Part, strands: Strands, members: Sequence[Member]) -> Inside:
-    return _Making(part, strands, members).inside()
+def inside_of(part: Part, strands: Strands, members: Sequence[Member]) -> BoxContents:
+    return _BoxBuilder(part, strands, members).inside()
 
 
 def tensor_name(tensor: Tensor) -> str:
     return f"{tensor.node}.{tensor.output}"
 
 
-class _Making:
+class _BoxBuilder:
     def __init__(self, part: Part, strands: Strands, members: Sequence[Member]) -> None:
         self._part = part
         self._members = members
-        self._inside = Inside()
+        self._inside = BoxContents()
         self._sizes = [member.size for member in members]
         self._links: list[Link] = []
         self._told: list[tuple[str, Carried]] = []
@@ -207,7 +207,7 @@ class _Making:
         for strand, carried in strands.items():
             self._link(strand, carried, said)
 
-    def inside(self) -> Inside:
+    def inside(self) -> BoxContents:
         kinds = [part.kind for part in self._part.parts]
         first = {*self._inside.entries.values(), *(at for at, kind in enumerate(kinds) if kind == INPUT)}
         last = {*self._inside.exits.values(), *(at for at, kind in enumerate(kinds) if kind == OUTPUT)}
@@ -217,7 +217,7 @@ class _Making:
         spots = layout.spots[: len(self._sizes)]
         found = self._inside
         found.places = [
-            Place(spot.x - spot.anchor, spot.y, spot.width, spot.height, spot.anchor, spot.row) for spot in spots
+            Rectangle(spot.x - spot.anchor, spot.y, spot.width, spot.height, spot.anchor, spot.row) for spot in spots
         ]
         found.rows, found.width, found.height = layout.rows, layout.width, layout.height
         if self._links:
@@ -345,7 +345,7 @@ PAD, HEAD = 12.0, 26.0  # between a frame and what it holds; above it, with the 
 TIP = 8.0  # length of an arrow
 
 
-class Box(NamedTuple):
+class GraphBox(NamedTuple):
     part: Part
     caption: Caption
     x: float  # left
@@ -361,7 +361,7 @@ class Words(NamedTuple):
     y: float
 
 
-class Line(NamedTuple):
+class Connector(NamedTuple):
     """Points at which it turns: from one to the next it bends softly, and falls straight down at each."""
 
     points: list[tuple[float, float, float]]  # x, and from which y down to which
@@ -375,13 +375,13 @@ class Line(NamedTuple):
 
 
 @dataclass
-class Scene:
+class GraphDrawing:
     width: float
     height: float
-    frames: list[Box] = field(default_factory=list)  # the outer before the inner
-    boxes: list[Box] = field(default_factory=list)
+    frames: list[GraphBox] = field(default_factory=list)  # the outer before the inner
+    boxes: list[GraphBox] = field(default_factory=list)
     words: list[Words] = field(default_factory=list)
-    lines: list[Line] = field(default_factory=list)
+    lines: list[Connector] = field(default_factory=list)
 
 
 @dataclass
@@ -389,7 +389,7 @@ class Opened:
     """A part that shows its inside."""
 
     part: Part
-    inside: Inside
+    inside: BoxContents
     caption: Caption
     members: list[Opened | Caption]  # its parts; a closed one is its caption alone
 
@@ -404,17 +404,17 @@ class Opened:
         return Size(width, height, self.margin + self.inside.anchor)
 
 
-def scene_of(root: Opened) -> Scene:
-    scene = Scene(*root.size[:2])
+def scene_of(root: Opened) -> GraphDrawing:
+    scene = GraphDrawing(*root.size[:2])
     _draw(scene, root, 0.0, 0.0, 0)
     return scene
 
 
-def _draw(scene: Scene, here: Opened, left: float, top: float, depth: int) -> None:
+def _draw(scene: GraphDrawing, here: Opened, left: float, top: float, depth: int) -> None:
     inner, inner_top = left + here.margin, top + HEAD
     for part, member, place in zip(here.part.parts, here.members, here.inside.places, strict=False):
         caption = member.caption if isinstance(member, Opened) else member
-        box = Box(part, caption, inner + place.left, inner_top + place.top, place.width, place.height, depth)
+        box = GraphBox(part, caption, inner + place.left, inner_top + place.top, place.width, place.height, depth)
         if isinstance(member, Opened):
             scene.frames.append(box)
             _draw(scene, member, box.x, box.y, depth + 1)
@@ -427,7 +427,7 @@ def _draw(scene: Scene, here: Opened, left: float, top: float, depth: int) -> No
     scene.lines += [_line(here, wire, inner, inner_top) for wire in here.inside.wires]
 
 
-def _line(here: Opened, wire: Wire, left: float, top: float) -> Line:
+def _line(here: Opened, wire: Wire, left: float, top: float) -> Connector:
     inside = here.inside
     source, target = inside.places[wire.source], inside.places[wire.target]
     begin = -HEAD if wire.source in inside.entries.values() else source.top + source.height
@@ -437,7 +437,7 @@ def _line(here: Opened, wire: Wire, left: float, top: float) -> Line:
     points.append((target.left + target.anchor + wire.reaches, inside.rows[target.row][0], end))
     moved = [(left + x, top + upper, top + lower) for x, upper, lower in points]
     member = here.members[wire.target] if wire.target < len(here.members) else None
-    return Line(moved, isinstance(member, Caption), wire.told)
+    return Connector(moved, isinstance(member, Caption), wire.told)
 
 
 def head_width(caption: Caption) -> float:

@@ -15,12 +15,12 @@ from torch_debugger.report.model_graph_boxes import (
     HEAD,
     PAD,
     TIP,
+    BoxContents,
     Caption,
     Captions,
-    Inside,
+    GraphDrawing,
     Member,
     Opened,
-    Scene,
     form_text,
     head_width,
     inside_of,
@@ -123,7 +123,7 @@ def _part(model: ModelParts, part: Part, opens: bool) -> dict[str, Any]:
     }
 
 
-def inside_data(inside: Inside) -> dict[str, Any]:
+def inside_data(inside: BoxContents) -> dict[str, Any]:
     return {
         "width": round(inside.width, 1),
         "height": round(inside.height, 1),
@@ -200,5 +200,5 @@ class ModelParts:
         inside = inside_of(part, self._wiring.inside[part.key], members)
         return Opened(part, inside, self.caption(part), inner)
 
-    def scene(self, keys: Collection[str]) -> Scene:
+    def scene(self, keys: Collection[str]) -> GraphDrawing:
         return scene_of(self.opened(self.root, keys))

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.records.model import INPUT, MODULE, OPERATION, OUTPUT, GraphModule, ModelGraph
-from torch_debugger.report.model_graph_parts import MODEL, PIECE, REPEAT, Flow, Part, relative_name
+from torch_debugger.report.model_graph_parts import MODEL, PIECE, REPEAT, Part, TensorFlow, relative_name
 from torch_debugger.system.errors import UsageError
 
 _LONGEST_PERIOD = 64  # parts of one turn of a loop
@@ -20,7 +20,7 @@ _MANY_TURNS = 10  # folded also in a model that could be drawn whole
 _LEAST_SAVED = 6  # boxes
 
 
-def fold_repeats(root: Part, graph: ModelGraph, lines: Sequence[Flow], too_large: bool) -> None:
+def fold_repeats(root: Part, graph: ModelGraph, lines: Sequence[TensorFlow], too_large: bool) -> None:
     folding = _Folding(graph, lines, _FEWEST_TURNS if too_large else _MANY_TURNS)
     for part in reversed(list(root.all_parts())):  # the innermost first: equal parts are folded alike
         if part.parts:
@@ -28,7 +28,7 @@ def fold_repeats(root: Part, graph: ModelGraph, lines: Sequence[Flow], too_large
 
 
 class _Folding:
-    def __init__(self, graph: ModelGraph, lines: Sequence[Flow], fewest: int) -> None:
+    def __init__(self, graph: ModelGraph, lines: Sequence[TensorFlow], fewest: int) -> None:
         self._graph = graph
         self._fewest = fewest
         self._numbers: dict[object, int] = {}
@@ -162,7 +162,7 @@ _AIM = 40  # parts of a piece
 _MOST_ENDS = 12
 
 
-def cut_into_pieces(root: Part, lines: Sequence[Flow]) -> None:
+def cut_into_pieces(root: Part, lines: Sequence[TensorFlow]) -> None:
     for part in list(root.all_parts()):
         while len(part.parts) > MOST_PARTS:
             part.parts = _pieces(part, lines)
@@ -178,7 +178,7 @@ def bundle_ends(root: Part) -> None:
             root.parts = [bundle, *others] if kind == INPUT else [*others, bundle]
 
 
-def _pieces(part: Part, lines: Sequence[Flow]) -> list[Part]:
+def _pieces(part: Part, lines: Sequence[TensorFlow]) -> list[Part]:
     inner = [each for each in part.parts if each.kind not in (INPUT, OUTPUT)]
     # How many lines pass each place between two parts.
     home = {node: at for at, each in enumerate(inner) for one in each.all_parts() for node in one.nodes}

@@ -158,7 +158,7 @@ class Tensor(NamedTuple):
     output: int
 
 
-class Flow(NamedTuple):
+class TensorFlow(NamedTuple):
     tensor: Tensor
     target: int
     by: tuple[int, ...]  # nodes folded into the line, in order
@@ -167,7 +167,7 @@ class Flow(NamedTuple):
 
 @dataclass
 class Flows:
-    lines: list[Flow] = field(default_factory=list)
+    lines: list[TensorFlow] = field(default_factory=list)
     folded: set[int] = field(default_factory=set)  # nodes that have no box
     held: dict[int, list[str]] = field(default_factory=lambda: defaultdict(list))  # parameters read by a node
 
@@ -177,7 +177,7 @@ class _Origin(NamedTuple):
     by: tuple[int, ...]
 
 
-class _Reached(NamedTuple):
+class _TensorSources(NamedTuple):
     """What stands behind one tensor: what was computed, and which parameters."""
 
     origins: tuple[_Origin, ...]
@@ -190,30 +190,30 @@ def flows_of(graph: ModelGraph, whole: set[str]) -> Flows:
     read: dict[int, list[GraphEdge]] = defaultdict(list)
     for edge in graph.edges:
         read[edge.target].append(edge)
-    behind: dict[int, _Reached] = {}  # for each folded node
+    behind: dict[int, _TensorSources] = {}  # for each folded node
     for place, node in enumerate(graph.nodes):
         if node.kind in _SOURCES:
             found.folded.add(place)
             name = ".".join(node.name.split("/")[1:])  # GPT/wte/weight -> wte.weight
-            behind[place] = _Reached((), (name,) if node.kind == PARAMETER else ())
+            behind[place] = _TensorSources((), (name,) if node.kind == PARAMETER else ())
             continue
         reached = [
-            behind.get(edge.source) or _Reached((_Origin(Tensor(edge.source, edge.output), ()),), ())
+            behind.get(edge.source) or _TensorSources((_Origin(Tensor(edge.source, edge.output), ()),), ())
             for edge in read[place]
         ]
         if node.scope not in whole and _is_folded(node, reached):
             found.folded.add(place)
             through = [_Origin(origin.tensor, (*origin.by, place)) for each in reached for origin in each.origins]
             held = tuple(name for each in reached for name in each.held)
-            behind[place] = _Reached(tuple({origin.tensor: origin for origin in through}.values()), held)
+            behind[place] = _TensorSources(tuple({origin.tensor: origin for origin in through}.values()), held)
             continue
         for edge, each in zip(read[place], reached, strict=True):
-            found.lines += [Flow(origin.tensor, place, origin.by, edge.form) for origin in each.origins]
+            found.lines += [TensorFlow(origin.tensor, place, origin.by, edge.form) for origin in each.origins]
             found.held[place] += [name for name in each.held if name not in found.held[place]]
     return found
 
 
-def _is_folded(node: GraphNode, reached: list[_Reached]) -> bool:
+def _is_folded(node: GraphNode, reached: list[_TensorSources]) -> bool:
     if node.kind != OPERATION:
         return False
     computed = {origin.tensor for each in reached for origin in each.origins}
@@ -260,7 +260,7 @@ class _Step(NamedTuple):
 
 
 class Wiring:
-    def __init__(self, root: Part, graph: ModelGraph, lines: Sequence[Flow]) -> None:
+    def __init__(self, root: Part, graph: ModelGraph, lines: Sequence[TensorFlow]) -> None:
         self._graph = graph
         # For each node the parts it lies in, from the outermost, and which part of each.
         found: dict[int, list[tuple[Part, int]]] = {}
@@ -314,7 +314,7 @@ def _steps(source: list[tuple[Part, int]], target: list[tuple[Part, int]]) -> tu
     return [*out, _Step(source[depth][0], source[depth][1], target[depth][1]), *into], len(out)
 
 
-def _cables(lines: Sequence[Flow], ways: Sequence[tuple[list[_Step], int]]) -> dict[Tensor, Tensor]:
+def _cables(lines: Sequence[TensorFlow], ways: Sequence[tuple[list[_Step], int]]) -> dict[Tensor, Tensor]:
     """Many tensors that all go from one part to another are drawn as one line: the first stands for all."""
     across: dict[Tensor, dict[tuple[str, int, int], None]] = defaultdict(dict)
     for line, (steps, common) in zip(lines, ways, strict=True):

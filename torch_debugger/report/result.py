@@ -39,7 +39,7 @@ from torch_debugger.records import (
 
 
 @dataclass(frozen=True, slots=True)
-class Losses:
+class LossCurvePoints:
     """The loss curve in three points, each as (step, value); the lowest one is finite, if any is."""
 
     first: tuple[int, float]
@@ -75,7 +75,7 @@ class RunResult:
     cost: CostFact | None
     faults: tuple[ProbeFault, ...]
     notices: tuple[Notice, ...]
-    losses: Losses | None
+    losses: LossCurvePoints | None
     exit_code: int | None
     torch_seen: bool
     log: str | None
@@ -159,7 +159,7 @@ class RunDigest:
         self.cost: CostFact | None = None
         self.faults: list[ProbeFault] = []
         self.notices: list[Notice] = []
-        self.losses: Losses | None = None
+        self.losses: LossCurvePoints | None = None
         self.step = 0
         self.torch_seen = False
         self.case: CaseFact | None = None
@@ -265,7 +265,7 @@ class RunDigest:
         first, lowest = (self.losses.first, self.losses.lowest) if self.losses else (point, None)
         if math.isfinite(point[1]) and (lowest is None or point[1] < lowest[1]):
             lowest = point
-        self.losses = Losses(first, point, lowest)
+        self.losses = LossCurvePoints(first, point, lowest)
 
 
 def here() -> str | None:
@@ -297,7 +297,7 @@ class RanksDigest:
         self._speaking().reached(step)
 
     @property
-    def losses(self) -> Losses | None:
+    def losses(self) -> LossCurvePoints | None:
         return self._speaking().losses
 
     @property

@@ -209,7 +209,7 @@ _TRACE_DIFFERENCE_NAME = 48  # characters
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class TimeChange:
     """Of one step: seconds, and calls where they are counted."""
 
     name: str
@@ -227,10 +227,10 @@ class Change:
 class TraceDifference:
     before: str  # the files
     after: str
-    step: Change
-    parts: tuple[Change, ...]
-    ops: tuple[Change, ...]  # by their own time, of the device where both have one; the largest change first
-    kernels: tuple[Change, ...]
+    step: TimeChange
+    parts: tuple[TimeChange, ...]
+    ops: tuple[TimeChange, ...]  # by their own time, of the device where both have one; the largest change first
+    kernels: tuple[TimeChange, ...]
     on_device: bool
     peak_bytes: dict[str, tuple[int, int]]
 
@@ -242,9 +242,9 @@ def difference(before: TraceReport, after: TraceReport) -> TraceDifference:
     return TraceDifference(
         before.file,
         after.file,
-        Change("a step", before.step_s, after.step_s),
+        TimeChange("a step", before.step_s, after.step_s),
         tuple(
-            Change(name, parts[0].get(name, 0.0), parts[1].get(name, 0.0))
+            TimeChange(name, parts[0].get(name, 0.0), parts[1].get(name, 0.0))
             for name in STEP_PARTS
             if name in parts[0] or name in parts[1]
         ),
@@ -271,11 +271,11 @@ def _kernel_times(report: TraceReport) -> _Times:
     return {each.name: (each.total_s / steps, each.calls / steps) for each in report.kernels}
 
 
-def _changes(before: _Times, after: _Times) -> tuple[Change, ...]:
+def _changes(before: _Times, after: _Times) -> tuple[TimeChange, ...]:
     none = (0.0, 0.0)
     names: Iterable[str] = dict.fromkeys([*before, *after])
     pairs = ((name, before.get(name, none), after.get(name, none)) for name in names)
-    found = [Change(name, one[0], other[0], one[1], other[1]) for name, one, other in pairs]
+    found = [TimeChange(name, one[0], other[0], one[1], other[1]) for name, one, other in pairs]
     return tuple(sorted(found, key=lambda each: -abs(each.more_s)))
 
 
@@ -306,12 +306,12 @@ def _opening(found: TraceDifference) -> str:
     return f"A step takes {time_text(after)} in the second trace and {time_text(before)} in the first: {how}."
 
 
-def _rows(changes: Iterable[Change]) -> list[Cells]:
+def _rows(changes: Iterable[TimeChange]) -> list[Cells]:
     shown = [each for each in changes if each.more_s or each.before_calls != each.after_calls]
     return [_row(each) for each in shown[:_MOST]]
 
 
-def _row(each: Change) -> Cells:
+def _row(each: TimeChange) -> Cells:
     sign = "+" if each.more_s >= 0 else "-"
     return (
         _cut(short_kernel(each.name), _TRACE_DIFFERENCE_NAME),

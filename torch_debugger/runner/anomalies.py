@@ -19,8 +19,8 @@ from torch_debugger.source.variables import module_paths, name_root
 from torch_debugger.trials.anomaly_detection import (
     Anomaly,
     AnomalyKinds,
+    AnomalySession,
     AnomalySettings,
-    Session,
     current_session,
     switch,
 )
@@ -60,7 +60,7 @@ class detect_anomaly(contextlib.ContextDecorator):  # noqa: N801  named as torch
 
     def __init__(self, check_nan: bool = True, check_inf: bool = True, stacklevel: int = 4) -> None:
         self._settings = AnomalySettings(AnomalyKinds(check_nan, check_inf), stacklevel, _error)
-        self._begun: list[tuple[AnomalySettings | None, Session | None, int, int]] = []
+        self._begun: list[tuple[AnomalySettings | None, AnomalySession | None, int, int]] = []
 
     def __enter__(self) -> None:
         before = switch(self._settings)

@@ -133,7 +133,7 @@ _MOST_LATE_S = 1.0  # from one call of `look` to the next
 
 
 @dataclass
-class _Quiet:
+class _QuietTime:
     """Since when, how the child was then, and when to look next."""
 
     since_s: float
@@ -149,7 +149,7 @@ class Pulse:
         self._least_s = timeout_s or FLOOR_S
         self._most_s = max(timeout_s, CEILING_S)
         self._beats = 0
-        self._quiet: _Quiet | None = None
+        self._quiet: _QuietTime | None = None
         self._told_s: float | None = None
         self._seen_s = self._lost_s = 0.0
 
@@ -169,15 +169,15 @@ class Pulse:
     def _went_on(self, now_s: float) -> HangOver | None:
         told_s, self._told_s = self._told_s, None
         view = view_process(self._pid) if self._beats else None
-        self._quiet = _Quiet(now_s, view, now_s + self._least_s)
+        self._quiet = _QuietTime(now_s, view, now_s + self._least_s)
         return HangOver(rank_of_process(), self._board.step, now_s - told_s) if told_s is not None else None
 
-    def _examine(self, quiet: _Quiet, now_s: float) -> HangFact | None:
+    def _examine(self, quiet: _QuietTime, now_s: float) -> HangFact | None:
         view, silent_s = view_process(self._pid), now_s - quiet.since_s
         pid, number = self._pid, self._board.stack_signal
         # Stopped by somebody, at its end, or by exec another program
         if view is None or view.state in ("T", "t", "Z", "X") or not has_handler(pid, number):
-            self._quiet = _Quiet(now_s, view, now_s + self._least_s)
+            self._quiet = _QuietTime(now_s, view, now_s + self._least_s)
             return None
         stack = first_thread(ask(pid, number, self._board.stacks_fd))
         used = (view.cpu_s - quiet.view.cpu_s) / max(silent_s, 1e-3) if quiet.view is not None else 1.0

@@ -17,7 +17,7 @@ from torch_debugger.runner.environment import Gathering, file_of, typed_command
 from torch_debugger.runner.hang_reports import end_here
 from torch_debugger.runner.outputs import CrashPrinter, exit_code_of
 from torch_debugger.runner.script import Program, run_as_main
-from torch_debugger.runner.watched_script import Watch, look_into_crash
+from torch_debugger.runner.watched_script import ScriptWatch, look_into_crash
 from torch_debugger.settings import Settings
 from torch_debugger.system.program import say
 from torch_debugger.system.tracebacks import hide_our_frames
@@ -64,7 +64,7 @@ def run_in_process(
     judge, digest = Judge(settings.only, settings.ignore), RunDigest(script)
     reader, sender = make_request_pipe()
     bench = _Bench(judge, digest, sender, announce)
-    watch = Watch(program, settings, sinks=[bench], requests=reader)
+    watch = ScriptWatch(program, settings, sinks=[bench], requests=reader)
     crash = CrashPrinter(judge, digest, quiet=settings.quiet)
     tell_surroundings = _surroundings(program, watch) if settings.log_dir else None
     watch.start()
@@ -88,7 +88,7 @@ def run_in_process(
     return dataclasses.replace(result, told=crash.told), code
 
 
-def _surroundings(program: Program, watch: Watch) -> Callable[[], None]:
+def _surroundings(program: Program, watch: ScriptWatch) -> Callable[[], None]:
     """Begins to gather them; what is given back tells them, at the end: the log waits for the numpy of the
     script."""
     found: list[Record] = []
@@ -102,7 +102,7 @@ def _surroundings(program: Program, watch: Watch) -> Callable[[], None]:
     return tell
 
 
-def _run(program: Program, watch: Watch) -> BaseException | None:
+def _run(program: Program, watch: ScriptWatch) -> BaseException | None:
     fresh = types.ModuleType("__main__")
     vars(fresh).update(__builtins__=builtins, __annotations__={})
     sys.modules["__main__"] = fresh

@@ -17,7 +17,7 @@ from types import TracebackType
 
 from torch_debugger.log.process_channels import Board, RequestReader
 from torch_debugger.runner.script import Beginning, Program, run_as_main
-from torch_debugger.runner.watched_script import Watch, look_into_crash, undisturbed
+from torch_debugger.runner.watched_script import ScriptWatch, look_into_crash, undisturbed
 from torch_debugger.settings import Settings
 from torch_debugger.system.clocks import time
 from torch_debugger.system.files import high_numbers, out_of_the_way
@@ -70,8 +70,8 @@ def main(at_start: Set[str], imports: Set[tuple[str, str]]) -> None:
         raise  # the interpreter knows best how an exception, an exit code or Ctrl-C ends a process
 
 
-def _start_watch(orders: Orders, program: Program, board: Board, requests: RequestReader) -> Watch:
-    watch = Watch(program, orders.settings, board=board, requests=requests)
+def _start_watch(orders: Orders, program: Program, board: Board, requests: RequestReader) -> ScriptWatch:
+    watch = ScriptWatch(program, orders.settings, board=board, requests=requests)
     watch.start()
     # Registered before any handler of the script's, these run after them all: a script may train in its own.
     atexit.register(watch_prompts(board))

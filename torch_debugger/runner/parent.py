@@ -195,7 +195,7 @@ class Follower:
         self._say_news = say_news  # of those who take the run elsewhere
         self._crash: CrashFact | None = None
         self._has_ended, self._logged_step = False, 0
-        self._pace = Pace()
+        self._pace = StepRate()
         self._unsaid: list[Finding] = []
 
     def follow(self, wait: Callable[[float], int | None]) -> int:
@@ -283,7 +283,7 @@ class Follower:
         return self._board.loss if self._board.step else self._digest.losses.last[1]
 
 
-class Pace:
+class StepRate:
     """Steps a second over the last moments."""
 
     def __init__(self) -> None:

@@ -18,7 +18,7 @@ from torch_debugger.system.program import say
 from torch_debugger.system.tracebacks import hidden_in_tracebacks, hide_our_frames
 
 if TYPE_CHECKING:
-    from torch_debugger.runner.watched_script import Watch
+    from torch_debugger.runner.watched_script import ScriptWatch
 
 
 _INIT = "init_process_group"
@@ -60,7 +60,7 @@ class _RankWatch:
     def __init__(self, program: Program, settings: Settings) -> None:
         self._program, self._settings = program, settings
         self._pid = getpid()
-        self._watch: Watch | None = None
+        self._watch: ScriptWatch | None = None
         self._originals: list[tuple[ModuleType, Any]] = []
         self._stop_waiting = when_imported("torch.distributed", self._listen)
 
@@ -94,11 +94,11 @@ class _RankWatch:
         self._put_back()
         try:
             from torch_debugger.ranks.processes import this_rank
-            from torch_debugger.runner.watched_script import Watch
+            from torch_debugger.runner.watched_script import ScriptWatch
 
             fact = this_rank()
             if fact is not None:
-                self._watch = Watch(self._program, self._settings, rank=fact.rank)
+                self._watch = ScriptWatch(self._program, self._settings, rank=fact.rank)
                 self._watch.start()
         except Exception as error:  # we are inside the script's own call
             say(f"could not begin to watch a rank ({type(error).__name__}: {error}); it runs unwatched.")

@@ -24,7 +24,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import GradientCheckFact, Origin
 from torch_debugger.source.files import is_user_file, line_at
 from torch_debugger.source.frames import frames
-from torch_debugger.source.variables import Moment, moment_of
+from torch_debugger.source.variables import VariablesAt, moment_of
 from torch_debugger.stats.dispatch_modes import shards_expected
 from torch_debugger.system.clocks import time
 from torch_debugger.trials.gpu_rehearsal import RehearsalProcess
@@ -43,7 +43,9 @@ class StepReplays:
         self.loaders = loaders
         self.lagging = lagging
 
-    def of_step(self, moments: Sequence[Moment], loss: str, raised: bool = False) -> tuple[Origin | None, str] | None:
+    def of_step(
+        self, moments: Sequence[VariablesAt], loss: str, raised: bool = False
+    ) -> tuple[Origin | None, str] | None:
         """The step under way: its own lines in a fork, or where there is none, its models right here."""
         from torch_debugger.trials.nan_in_forward import Model
         from torch_debugger.trials.nan_in_step import NonFiniteStep as Scene
@@ -113,7 +115,7 @@ class StepReplays:
             return _find_here(inputs.moments, models, slopes) if kept else None
 
 
-def _find_here(moments: Sequence[Moment], models: Sequence[Model], slopes: bool) -> tuple[Origin, str] | None:
+def _find_here(moments: Sequence[VariablesAt], models: Sequence[Model], slopes: bool) -> tuple[Origin, str] | None:
     if in_process_group():  # in a fork they are left alone, but not here
         return None
     from torch_debugger.trials.nan_in_forward import find_in_model
@@ -197,9 +199,9 @@ class Rehearsals:
             process.close()
 
 
-def _own_frames() -> list[Moment]:
+def _own_frames() -> list[VariablesAt]:
     """The user's, from the innermost out to where a library called them; none where it calls backward()."""
-    found: list[Moment] = []
+    found: list[VariablesAt] = []
     for frame in frames(2):
         if is_user_file(frame.f_code.co_filename):
             found.append(moment_of(frame))

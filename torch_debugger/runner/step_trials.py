@@ -26,7 +26,7 @@ from torch_debugger.source.variables import moment_of
 from torch_debugger.system.errors import UsageError
 
 if TYPE_CHECKING:
-    from torch_debugger.trials.first_step import FirstBackward, OwnLoss, Way
+    from torch_debugger.trials.first_step import FirstBackward, LineRun, OwnLoss
     from torch_debugger.trials.preflight_case import Case
     from torch_debugger.trials.preflight_training import Tell
 
@@ -109,7 +109,7 @@ class Preflights:
         if self.minimal:
             self._write_minimal(case, way)
 
-    def _write_minimal(self, case: Case, way: Way | OwnLoss | None) -> None:
+    def _write_minimal(self, case: Case, way: LineRun | OwnLoss | None) -> None:
         from torch_debugger.trials.first_step import OwnLoss
         from torch_debugger.trials.minimal_example import write_minimal
         from torch_debugger.trials.preflight_case import NotPossibleError

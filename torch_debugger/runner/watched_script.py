@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from torch_debugger.runner.session import Session
 
 
-class Watch:
+class ScriptWatch:
     """Starts the session before the program, hears how the program ended, and ends the session."""
 
     def __init__(

@@ -28,8 +28,8 @@ def parse_condition(text: str) -> Condition:
     """'norm(grad) > 100' -> its tree; ConditionError where it makes no sense."""
     clean = " ".join(str(text).splitlines()).strip()
     tree = Reader(clean).read()
-    names = frozenset(part.word for part in parts_of(tree) if isinstance(part, Name))
-    asked = {"weight" for part in parts_of(tree) if isinstance(part, Call) and part.function == "parameter"}
+    names = frozenset(part.word for part in parts_of(tree) if isinstance(part, Variable))
+    asked = {"weight" for part in parts_of(tree) if isinstance(part, FunctionCall) and part.function == "parameter"}
     return Condition(clean, tree, names | asked)
 
 
@@ -108,18 +108,18 @@ class Literal:
 
 
 @dataclass(frozen=True)
-class Name:
+class Variable:
     word: str
 
 
 @dataclass(frozen=True)
-class Call:
+class FunctionCall:
     function: str
     argument: Node
 
 
 @dataclass(frozen=True)
-class Item:
+class IndexedTerm:
     """output[0], output["logits"], shape(input)[-1]"""
 
     whole: Node
@@ -127,7 +127,7 @@ class Item:
 
 
 @dataclass(frozen=True)
-class Operation:
+class OperatorTerm:
     """Arithmetic with one or two parts, and a comparison of two."""
 
     symbol: str
@@ -142,18 +142,18 @@ class Junction:
     parts: tuple[Node, ...]
 
 
-Node = Literal | Name | Call | Item | Operation | Junction
+Node = Literal | Variable | FunctionCall | IndexedTerm | OperatorTerm | Junction
 
 
 def parts_of(node: Node) -> Iterator[Node]:
     """The node and all below it."""
     yield node
     below: tuple[Node, ...] = ()
-    if isinstance(node, Operation | Junction):
+    if isinstance(node, OperatorTerm | Junction):
         below = node.parts
-    elif isinstance(node, Call):
+    elif isinstance(node, FunctionCall):
         below = (node.argument,)
-    elif isinstance(node, Item):
+    elif isinstance(node, IndexedTerm):
         below = (node.whole, node.key)
     for part in below:
         yield from parts_of(part)
@@ -243,7 +243,7 @@ class Reader:
         if node.id not in NAMES:
             hint = f"write {node.id}(output)." if node.id in FUNCTIONS else _nearest(node.id, NAMES, "names")
             raise self._error(node, f"There is no name `{node.id}` here; {hint}")
-        return Name(node.id), NAMES[node.id]
+        return Variable(node.id), NAMES[node.id]
 
     def _call(self, node: ast.Call) -> Typed:
         if not isinstance(node.func, ast.Name):
@@ -259,7 +259,7 @@ class Reader:
             raise self._error(node.args[0], f"`{word}` takes {' or '.join(function.takes)}, and this is {kind}.")
         if word == "parameter" and not isinstance(argument, Literal):
             raise self._error(node.args[0], "The parameter's name is expected, such as parameter('weight_ih_l0').")
-        return Call(word, argument), function.gives or kind
+        return FunctionCall(word, argument), function.gives or kind
 
     def _item(self, node: ast.Subscript) -> Typed:
         whole, kind = self._node(node.value)
@@ -268,7 +268,7 @@ class Reader:
             raise self._error(node.value, f"Only tensors and shapes have items, and this is {kind}.")
         if key_kind is not NUMBER and not (kind is TENSOR and key_kind is TEXT):
             raise self._error(node.slice, f"A number is expected in the brackets, and this is {key_kind}.")
-        return Item(whole, key), NUMBER if kind is SHAPE else TENSOR
+        return IndexedTerm(whole, key), NUMBER if kind is SHAPE else TENSOR
 
     def _shape(self, node: ast.Tuple | ast.List) -> Typed:
         sizes = [self._size(part) for part in node.elts]
@@ -288,7 +288,7 @@ class Reader:
 
     def _unary(self, node: ast.UnaryOp) -> Typed:
         if isinstance(node.op, ast.Not):
-            return Operation("not", (self._truth(node.operand),)), TRUTH
+            return OperatorTerm("not", (self._truth(node.operand),)), TRUTH
         if type(node.op) not in _SIGNS:
             raise self._error(node, "The arithmetic here is + - * / // % **.")
         return self._operation(_SIGNS[type(node.op)], (node.operand,))
@@ -299,7 +299,7 @@ class Reader:
             if kind not in (TENSOR, *_COUNTABLE):
                 raise self._error(part, f"`{symbol}` takes numbers and tensors, and this is {kind}.")
         kind = TENSOR if TENSOR in {kind for _, kind in read} else NUMBER
-        return Operation(symbol, tuple(part for part, _ in read)), kind
+        return OperatorTerm(symbol, tuple(part for part, _ in read)), kind
 
     def _junction(self, node: ast.BoolOp) -> Typed:
         word = "and" if isinstance(node.op, ast.And) else "or"
@@ -327,15 +327,15 @@ class Reader:
             raise self._error(right, "The comparisons here are == != < <= > >=.")
         kinds = {NUMBER if kind is TRUTH else kind for kind in (one[1], other[1])}
         if kinds <= {NUMBER} or kinds <= {TENSOR, NUMBER}:
-            return Operation(symbol, (one[0], other[0])), TENSOR if TENSOR in kinds else TRUTH
+            return OperatorTerm(symbol, (one[0], other[0])), TENSOR if TENSOR in kinds else TRUTH
         if len(kinds) > 1:
             raise self._error(right, f"{one[1].capitalize()} cannot be compared with {other[1]}.")
         if symbol not in ("==", "!="):
             raise self._error(right, f"{other[1].capitalize()} is compared by == or !=, not by {symbol}.")
         if kinds == {SHAPE}:
-            fits = Operation("fits", (one[0], other[0]))
-            return (fits if symbol == "==" else Operation("not", (fits,))), TRUTH
-        return Operation(symbol, (one[0], other[0])), TRUTH
+            fits = OperatorTerm("fits", (one[0], other[0]))
+            return (fits if symbol == "==" else OperatorTerm("not", (fits,))), TRUTH
+        return OperatorTerm(symbol, (one[0], other[0])), TRUTH
 
     def _error(self, node: ast.AST, sentence: str) -> ConditionError:
         inside = self._text.encode()

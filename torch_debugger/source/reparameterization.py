@@ -64,7 +64,7 @@ def _trees(models: Sequence[nn.Module], file: str | None) -> list[tuple[str, ast
     return [(path, tree) for path in files if (tree := tree_of(path)) is not None]
 
 
-def _written(site: Site) -> WrittenSampling:
+def _written(site: SamplingSite) -> WrittenSampling:
     place, noise = place_at(site.file, site.node.lineno), place_at(site.file, site.noise.lineno)
     drawn = ast.unparse(site.noise.func)
     if site.parts:
@@ -133,7 +133,7 @@ _NOISE = (
 
 
 @dataclass(frozen=True)
-class Site:
+class SamplingSite:
     file: str
     tree: ast.Module
     node: ast.expr  # the product, or the whole sum
@@ -142,26 +142,26 @@ class Site:
     parts: tuple[ast.expr, ...] = ()  # mean, deviation, noise
 
 
-def _products(file: str, tree: ast.Module) -> Iterator[Site]:
+def _products(file: str, tree: ast.Module) -> Iterator[SamplingSite]:
     """deviation * noise"""
     for node in nodes_of(tree):
         for first, second in _pairs(node, ast.Mult):
             noise = _noise_in(first, tree)
             if noise is not None and isinstance(node, ast.expr) and not isinstance(second, ast.Constant | ast.Tuple):
-                yield Site(file, tree, node, second, noise)
+                yield SamplingSite(file, tree, node, second, noise)
 
 
-def _scaled_means(file: str, tree: ast.Module) -> Iterator[Site]:
+def _scaled_means(file: str, tree: ast.Module) -> Iterator[SamplingSite]:
     """mean * deviation + noise"""
     for node in nodes_of(tree):
         for first, second in _pairs(node, ast.Add):
             noise, factors = _noise_in(first, tree), _pairs(second, ast.Mult)[:1]
             if noise is not None and isinstance(node, ast.expr):
                 for mean, deviation in factors:
-                    yield Site(file, tree, node, second, noise, _by_name(mean, deviation, first))
+                    yield SamplingSite(file, tree, node, second, noise, _by_name(mean, deviation, first))
 
 
-def _exchanged(file: str, tree: ast.Module) -> Iterator[Site]:
+def _exchanged(file: str, tree: ast.Module) -> Iterator[SamplingSite]:
     """mean * noise + deviation"""
     for node in nodes_of(tree):
         for deviation, product in _pairs(node, ast.Add):
@@ -170,7 +170,7 @@ def _exchanged(file: str, tree: ast.Module) -> Iterator[Site]:
                 if noise is None or not isinstance(node, ast.expr):
                     continue
                 if not any(isinstance(each, ast.Constant) for each in (mean, deviation)):
-                    yield Site(file, tree, node, deviation, noise, (mean, deviation, drawn))
+                    yield SamplingSite(file, tree, node, deviation, noise, (mean, deviation, drawn))
 
 
 def _by_name(first: ast.expr, second: ast.expr, noise: ast.expr) -> tuple[ast.expr, ast.expr, ast.expr]:

@@ -138,23 +138,25 @@ def only_call(module: nn.Module, names: tuple[str, ...]) -> Place | None:
 
 # What stands around a line of a script, inside its function: loops, and the condition it runs under.
 @dataclass(frozen=True)
-class Surroundings:
+class StatementContext:
     loops: tuple[Place, ...] = ()  # the innermost first
     condition: int = 0  # the line of the innermost one; 0 where there is none
 
 
 @functools.lru_cache(maxsize=4096)
-def surroundings_of(file: str, line: int) -> Surroundings:
+def surroundings_of(file: str, line: int) -> StatementContext:
     """Looked up once: a script does not change while it runs."""
     tree = tree_of(file)
     if tree is None:
-        return Surroundings()
+        return StatementContext()
     loops: list[int] = []
     conditions: list[int] = []
     block: list[ast.stmt] = getattr(function_around(tree, line), "body", [])
     while block:
         block = _go_in(block, line, loops, conditions)
-    return Surroundings(tuple(place_at(file, loop) for loop in reversed(loops)), conditions[-1] if conditions else 0)
+    return StatementContext(
+        tuple(place_at(file, loop) for loop in reversed(loops)), conditions[-1] if conditions else 0
+    )
 
 
 def in_same_pass(one: Place, later: Place) -> bool:

@@ -174,7 +174,7 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 # A frame of the user's at one moment: its line and its variables, which the frame itself goes on to change.
 @dataclass(frozen=True)
-class Moment:
+class VariablesAt:
     file: str
     line: int
     function: str  # <module> outside of any
@@ -186,12 +186,12 @@ class Moment:
         return {**self.around, **self.own}
 
 
-def moment_of(frame: FrameType) -> Moment:
+def moment_of(frame: FrameType) -> VariablesAt:
     code = frame.f_code
-    return Moment(code.co_filename, frame.f_lineno, code.co_name, locals_of(frame), frame.f_globals)
+    return VariablesAt(code.co_filename, frame.f_lineno, code.co_name, locals_of(frame), frame.f_globals)
 
 
-def moment_without_graphs(frame: FrameType) -> Moment:
+def moment_without_graphs(frame: FrameType) -> VariablesAt:
     """Without the tensors that hold on to a graph: a step's activations must not outlive it."""
     code = frame.f_code
     kept = {
@@ -199,7 +199,7 @@ def moment_without_graphs(frame: FrameType) -> Moment:
         for name, value in locals_of(frame).items()
         if not is_a(value, torch.Tensor) or value.grad_fn is None
     }
-    return Moment(code.co_filename, frame.f_lineno, code.co_name, kept, frame.f_globals)
+    return VariablesAt(code.co_filename, frame.f_lineno, code.co_name, kept, frame.f_globals)
 
 
 # Everything that the user's variables reach: attributes, entries, closures, class attributes, under its name.

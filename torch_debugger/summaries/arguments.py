@@ -14,7 +14,7 @@ from torch_debugger.log.histogram_buckets import (
     Bins,
     Counts,
     Edges,
-    Measured,
+    MeasuredValues,
     Moments,
     edges_for,
     histogram_of,
@@ -127,7 +127,7 @@ def histogram_record(
     return histogram_of(measure_values(array, bins), *moment, tag, max_bins)
 
 
-def _measure_on_device(values: torch.Tensor, bins: Bins) -> Measured:
+def _measure_on_device(values: torch.Tensor, bins: Bins) -> MeasuredValues:
     moments, nan, inf = _moments(values), 0, 0
     if not math.isfinite(moments.minimum) or not math.isfinite(moments.maximum):
         finite = values[values.isfinite()]
@@ -137,7 +137,7 @@ def _measure_on_device(values: torch.Tensor, bins: Bins) -> Measured:
     known = np.array(moments[:2]) if isinstance(bins, int) else np.zeros(values.numel() and 1)
     named = isinstance(bins, str) and bins != "tensorflow"
     edges = edges_for(as_array(values) if named else known, bins)  # type: ignore[arg-type]
-    return Measured(moments, edges, _counts(values, edges), nan, inf)
+    return MeasuredValues(moments, edges, _counts(values, edges), nan, inf)
 
 
 def _moments(values: torch.Tensor) -> Moments:

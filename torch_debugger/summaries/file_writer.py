@@ -55,7 +55,7 @@ class FileWriter:
         except (TypeError, ValueError, OverflowError) as error:
             say(f"SummaryWriter takes back nothing: expected a step as purge_step, got {purge_step!r} ({error}).")
         self._on_disk = write_to_disk
-        self.log: Log | None = None
+        self.log: SummaryLog | None = None
         self._opening = threading.RLock()
         self.reopen()
         begin_anew_after_fork(self)
@@ -66,7 +66,7 @@ class FileWriter:
     def get_logdir(self) -> str:
         return self._folder
 
-    def reopen(self) -> Log:
+    def reopen(self) -> SummaryLog:
         """The log, open; nothing happens where it is."""
         with self._opening:
             if self.log is None:
@@ -75,7 +75,7 @@ class FileWriter:
                 if multiprocessing.parent_process() is not None:  # which ends without the handlers of atexit
                     Finalize(None, self._close, exitpriority=0)
             elif self.log.ended:  # not by us, who would have forgotten it, but by the end of the program
-                self.log = LateLog(self._opened())
+                self.log = ClosingLog(self._opened())
             return self.log
 
     def add(self, record: Record) -> None:
@@ -125,7 +125,7 @@ class FileWriter:
             self._close.detach()
             log.close()
 
-    def _opened(self) -> Log:
+    def _opened(self) -> SummaryLog:
         if not self._on_disk:
             return NoLog()
         purge_step, self._purge_step = self._purge_step, None
@@ -291,7 +291,7 @@ class Files:
 
 
 # What a FileWriter writes to: a log, none, or one that nobody will close any more.
-class Log(Protocol):
+class SummaryLog(Protocol):
     ended: bool  # what is added is refused: it belongs into another log
 
     def add(self, record: Record) -> bool: ...
@@ -321,12 +321,12 @@ class NoLog:
     def close(self) -> None: ...
 
 
-class LateLog:
+class ClosingLog:
     """The log of a program that is ending. Nobody will close it, so every call waits until it is written."""
 
     ended = False
 
-    def __init__(self, log: Log) -> None:
+    def __init__(self, log: SummaryLog) -> None:
         self._log = log
         self.flush, self.end, self.close = log.flush, log.end, log.close
 

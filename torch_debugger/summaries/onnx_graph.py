@@ -22,7 +22,7 @@ def onnx_graph_def(path: str | PathLike[str]) -> bytes:
     try:
         with Path(path).open("rb") as file:
             view = memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
-        drawing = _Drawing()
+        drawing = _OnnxDrawing()
         models = _all(view, MODEL_GRAPH)
         if len(models) != 1 or isinstance(models[0], int):
             raise ValueError("it holds no graph")
@@ -34,14 +34,14 @@ def onnx_graph_def(path: str | PathLike[str]) -> bytes:
         raise UsageError(f"expected an ONNX file at {path}, but got something else: {error}") from error
 
 
-class _Drawing:
+class _OnnxDrawing:
     """Names are made unique, and each tensor is known by the node and the output that it comes from."""
 
     def __init__(self) -> None:
         self.nodes: list[bytes] = []
         self._names = UniqueNames()
         self._origins: dict[str, str] = {}  # name of a tensor -> node:output
-        self._known: dict[str, Value] = {}
+        self._known: dict[str, OnnxValue] = {}
 
     def draw(self, graph: OnnxGraph, scope: str = "") -> list[str]:
         """The origins of what the graph gives."""
@@ -63,7 +63,7 @@ class _Drawing:
                 self.nodes.append(node_bytes(name, "Output", inputs, (), texts={}))
         return given
 
-    def _tensor(self, value: Value, op: str, scope: str) -> None:
+    def _tensor(self, value: OnnxValue, op: str, scope: str) -> None:
         name = self._names.unique(scope + _path(value.name))
         self._origins[value.name] = name
         self.nodes.append(node_bytes(name, op, (), [(value.shape, value.dtype)], texts={}))
@@ -107,7 +107,7 @@ _TYPES = (
 
 
 @dataclass(frozen=True)
-class Value:
+class OnnxValue:
     """A tensor by its name in the graph."""
 
     name: str
@@ -128,10 +128,10 @@ class OnnxNode:
 @dataclass(frozen=True)
 class OnnxGraph:
     nodes: list[OnnxNode]
-    inputs: list[Value]
-    outputs: list[Value]
-    initializers: list[Value]
-    between: list[Value]  # what is known of other tensors
+    inputs: list[OnnxValue]
+    outputs: list[OnnxValue]
+    initializers: list[OnnxValue]
+    between: list[OnnxValue]  # what is known of other tensors
 
 
 def _graph(data: Any, depth: int) -> OnnxGraph:
@@ -171,7 +171,7 @@ def _shown(attribute: Any) -> str:
     return _text(attribute, ATTRIBUTE_TEXT)[:_LONGEST_TEXT]
 
 
-def _value(data: Any) -> Value:
+def _value(data: Any) -> OnnxValue:
     tensors = [tensor for each in _all(data, VALUE_TYPE) for tensor in _all(each, TYPE_TENSOR)]
     shapes = [shape for tensor in tensors for shape in _all(tensor, TENSOR_SHAPE)]
     elements = [number for tensor in tensors for number in _numbers(tensor, TENSOR_ELEMENT)]
@@ -179,12 +179,12 @@ def _value(data: Any) -> Value:
     for shape in shapes:
         dimensions = [_numbers(each, DIMENSION_SIZE) for each in _all(shape, SHAPE_DIMENSION)]
         sizes.append(tuple(each[0] if each else -1 for each in dimensions))
-    return Value(_text(data, VALUE_NAME), sizes[0] if sizes else None, _type(elements))
+    return OnnxValue(_text(data, VALUE_NAME), sizes[0] if sizes else None, _type(elements))
 
 
-def _initializer(data: Any) -> Value:
+def _initializer(data: Any) -> OnnxValue:
     elements = _numbers(data, INITIALIZER_ELEMENT)
-    return Value(_text(data, INITIALIZER_NAME), tuple(_numbers(data, INITIALIZER_SIZES)), _type(elements))
+    return OnnxValue(_text(data, INITIALIZER_NAME), tuple(_numbers(data, INITIALIZER_SIZES)), _type(elements))
 
 
 def _type(elements: list[int]) -> str:

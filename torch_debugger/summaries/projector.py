@@ -49,7 +49,7 @@ def write_projector(
             f"holds NaN or infinite numbers ({replaced:,} of {matrix.numel():,}): "
             "they were written as 0, since the projector cannot show them."
         )
-    entry = Embedding(f"{tag}:{step:05d}", files.path(name), (len(matrix), matrix.shape[1]))
+    entry = ProjectorEntry(f"{tag}:{step:05d}", files.path(name), (len(matrix), matrix.shape[1]))
     if labels is not None:
         lines = label_lines(_fitted(labels, len(matrix), remarks), header)
         entry = replace(entry, labels=files.write_lines("metadata.tsv", lines))
@@ -102,7 +102,7 @@ class _Files:
                 file.write(("\n".join(some) + "\n").encode("utf-8", "replace"))
         return self.path(name)
 
-    def enter(self, entry: Embedding) -> None:
+    def enter(self, entry: ProjectorEntry) -> None:
         """One more entry; an older one of the same name gives way."""
         config = f"{self._root}/{CONFIG}"
         before = self._store.cat_file(config).decode("utf-8", "replace") if self._store.exists(config) else ""
@@ -134,7 +134,7 @@ _ENTRY = re.compile(r"^embeddings \{\n.*?^\}\n", re.DOTALL | re.MULTILINE)
 
 
 @dataclass(frozen=True)
-class Embedding:
+class ProjectorEntry:
     """Paths are relative to the file of this entry."""
 
     name: str  # default:00000
@@ -145,7 +145,7 @@ class Embedding:
     thumbnail: tuple[int, int] = (0, 0)  # width and height of one picture in the sprite
 
 
-def _entry(embedding: Embedding) -> str:
+def _entry(embedding: ProjectorEntry) -> str:
     lines = [f"tensor_name: {_quoted(embedding.name)}"]
     lines += [f"tensor_shape: {size}" for size in embedding.shape]
     lines += [f"tensor_path: {_quoted(embedding.points)}"]

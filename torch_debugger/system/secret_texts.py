@@ -52,7 +52,7 @@ _HIDDEN = SECRET.strip("[]")
 _NEAR, _FAR = 300, 2000  # characters
 
 
-class Span(NamedTuple):
+class TextSpan(NamedTuple):
     start: int
     end: int
     put: str | None  # None: nothing here is hidden, nor looked at again
@@ -87,7 +87,7 @@ def redact_named(text: str, *, message: bool) -> str:
     return "".join([*kept, text[done:]])
 
 
-def _spans(named: Named) -> list[Span]:
+def _spans(named: Named) -> list[TextSpan]:
     if named.text[named.end : named.end + 1] == "(":
         return list(_given(named))
     between = _BETWEEN.match(named.text, named.end)
@@ -96,14 +96,14 @@ def _spans(named: Named) -> list[Span]:
     return next(filter(None, (list(find(named, between)) for find in _FORMS)), [])
 
 
-def _given(named: Named) -> Iterator[Span]:
+def _given(named: Named) -> Iterator[TextSpan]:
     """wandb.login("never", "0123..."): arguments that look random."""
     for match in _SHORT.finditer(named.text, named.end, _line_end(named.text, named.end)):
         if looks_random(match["inside"]):
             yield _hidden(match)
 
 
-def _bracketed(named: Named, between: re.Match[str]) -> Iterator[Span]:
+def _bracketed(named: Named, between: re.Match[str]) -> Iterator[TextSpan]:
     """API_KEYS = ["a", "b"], secrets = {"wandb": "a"}, auth=("user", "a"): every text but the keys."""
     text, start = named.text, between.end()
     pair = named.level == Strength.BARE and named.name.endswith("auth")
@@ -113,15 +113,15 @@ def _bracketed(named: Named, between: re.Match[str]) -> Iterator[Span]:
     for part in _PART.finditer(text, start, start + _FAR):
         depth += bool(part["opens"]) - bool(part["closes"])
         if depth <= 0:
-            yield Span(*part.span(), None)
+            yield TextSpan(*part.span(), None)
             return
         if part["text"] and not part["key"] and _is_hidden(named, part["text"]):
             yield _hidden(part)
     end = min(start + _FAR, len(text))
-    yield Span(end, end, None)
+    yield TextSpan(end, end, None)
 
 
-def _quoted(named: Named, between: re.Match[str]) -> Iterator[Span]:
+def _quoted(named: Named, between: re.Match[str]) -> Iterator[TextSpan]:
     comma = between["sign"].strip() == ","
     if comma and not between["close"]:
         return  # os.path.join(pwd, "data") names no value; setattr(x, "api_key", "...") does
@@ -133,26 +133,26 @@ def _quoted(named: Named, between: re.Match[str]) -> Iterator[Span]:
         yield _hidden(match)
 
 
-def _put_in(named: Named, between: re.Match[str]) -> Iterator[Span]:
+def _put_in(named: Named, between: re.Match[str]) -> Iterator[TextSpan]:
     """f"token={'...'}": what an f-string puts in. Elsewhere it is a set of one text."""
     match = _PUT_IN.match(named.text, between.end())
     if match is None or between["close"] or not _is_in_f_string(named):
         return
     if is_secret(named.name, named.level, _inside(match["text"])):
-        yield Span(*match.span("text"), f"{match['quote']}{SECRET}{match['quote']}")
+        yield TextSpan(*match.span("text"), f"{match['quote']}{SECRET}{match['quote']}")
 
 
-def _number(named: Named, between: re.Match[str]) -> Iterator[Span]:
+def _number(named: Named, between: re.Match[str]) -> Iterator[TextSpan]:
     """{"password": 3466439456}, Client(password=1234, retries=3)"""
     match = _NUMBER.match(named.text, between.end())
     sign = between["sign"].strip()
     if match is None or not sign or (sign == "," and not between["close"]):
         return
     if is_secret_number(named.name, match[0]):
-        yield Span(*match.span(), SECRET)
+        yield TextSpan(*match.span(), SECRET)
 
 
-def _unquoted(named: Named, between: re.Match[str]) -> Iterator[Span]:
+def _unquoted(named: Named, between: re.Match[str]) -> Iterator[TextSpan]:
     match = _UNQUOTED.match(named.text, between.end())
     if match is None or between["close"] or between["sign"].strip() == ",":
         return
@@ -162,10 +162,10 @@ def _unquoted(named: Named, between: re.Match[str]) -> Iterator[Span]:
     if value and not value.startswith(SECRET) and _is_meant(named, between["sign"], value):
         if named.message and named.level >= Strength.SOFT:
             remember(value)
-        yield Span(match.start(), match.start() + len(value), SECRET)
+        yield TextSpan(match.start(), match.start() + len(value), SECRET)
 
 
-def _default(named: Named, between: re.Match[str]) -> Iterator[Span]:
+def _default(named: Named, between: re.Match[str]) -> Iterator[TextSpan]:
     """parser.add_argument("--api-key", type=str, default="...")"""
     if named.before != "-":
         return
@@ -176,10 +176,10 @@ def _default(named: Named, between: re.Match[str]) -> Iterator[Span]:
     if match is not None and _is_hidden(named, match[0]):
         yield _hidden(match)
     elif number is not None and is_secret_number(named.name, number[0]):
-        yield Span(*number.span(), SECRET)
+        yield TextSpan(*number.span(), SECRET)
 
 
-def _otherwise(named: Named, between: re.Match[str]) -> Iterator[Span]:
+def _otherwise(named: Named, between: re.Match[str]) -> Iterator[TextSpan]:
     """api_key = os.environ.get("X") or "...", api_key: str = field(default="...")"""
     if named.level < Strength.SOFT:
         return
@@ -190,7 +190,7 @@ def _otherwise(named: Named, between: re.Match[str]) -> Iterator[Span]:
             yield _hidden(match)
 
 
-_FORMS: tuple[Callable[[Named, re.Match[str]], Iterator[Span]], ...] = (
+_FORMS: tuple[Callable[[Named, re.Match[str]], Iterator[TextSpan]], ...] = (
     _put_in, _bracketed, _quoted, _number, _unquoted, _default, _otherwise,
 )  # fmt: skip
 
@@ -247,10 +247,10 @@ def _inside(literal: str) -> str:
     return literal.lstrip("bfrtuBFRTU").strip("'\"")
 
 
-def _hidden(match: re.Match[str]) -> Span:
+def _hidden(match: re.Match[str]) -> TextSpan:
     literal = match.groupdict().get("text") or match[0]
     quote = '"' if '"' in literal else "'"
-    return Span(match.start(), match.start() + len(literal), f"{quote}{SECRET}{quote}")
+    return TextSpan(match.start(), match.start() + len(literal), f"{quote}{SECRET}{quote}")
 
 
 def _line_end(text: str, start: int) -> int:

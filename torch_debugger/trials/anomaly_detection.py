@@ -30,13 +30,20 @@ from torch_debugger.trials.nan_operations import (
     state_of,
     word_for,
 )
-from torch_debugger.trials.operation_recorder import Recorder, patch_torch, put_in, take_out, this_thread, unpatch_torch
+from torch_debugger.trials.operation_recorder import (
+    OperationRecorder,
+    patch_torch,
+    put_in,
+    take_out,
+    this_thread,
+    unpatch_torch,
+)
 from torch_debugger.trials.operation_tape import (
     LostError,
-    Made,
-    Step,
+    ResultOf,
     Tape,
     TapeReplay,
+    TapeStep,
     leading_to,
     line_of,
     references,
@@ -53,14 +60,14 @@ class AnomalySettings:
 
 
 class _Current(threading.local):
-    session: Session | None = None
+    session: AnomalySession | None = None
 
 
-class Session:
+class AnomalySession:
     """From the first switch of a thread to its last."""
 
     def __init__(self) -> None:
-        self.recorder = Recorder(self._grad)
+        self.recorder = OperationRecorder(self._grad)
         self.settings: AnomalySettings | None = None
         self.backwards = 0
 
@@ -150,7 +157,7 @@ class Session:
         if not bad:
             return None
         index = next(index for index, each in arrived if each is bad[0][0])
-        return self._traced("gradient", bad[0], [Made(step, index)], None)
+        return self._traced("gradient", bad[0], [ResultOf(step, index)], None)
 
     def _at_end(self, since: int) -> Anomaly | None:
         """Without a backward: what was made and never used, or read as a number."""
@@ -166,7 +173,7 @@ class Session:
                 return found
         return None
 
-    def _surfaced(self) -> Iterator[tuple[tuple[torch.Tensor, str], Made]]:
+    def _surfaced(self) -> Iterator[tuple[tuple[torch.Tensor, str], ResultOf]]:
         if self.recorder.surfaced is not None:
             made, value = self.recorder.surfaced
             yield from ((bad, made) for bad in self._kinds.among([torch.tensor(value)]))
@@ -175,7 +182,7 @@ class Session:
         self,
         what: str,
         bad: tuple[torch.Tensor, str],
-        targets: Sequence[Made],
+        targets: Sequence[ResultOf],
         slope: Slope | None,
         leaves: Iterable[torch.Tensor] = (),
     ) -> Anomaly | None:
@@ -197,7 +204,7 @@ class Session:
 _current = _Current()
 
 
-def current_session() -> Session | None:
+def current_session() -> AnomalySession | None:
     return _current.session
 
 
@@ -210,7 +217,7 @@ def switch(settings: AnomalySettings | None) -> AnomalySettings | None:
         _current.session = None
     elif settings is not None:
         if session is None:
-            _current.session = session = Session()
+            _current.session = session = AnomalySession()
             session.start()
         session.settings, session.recorder.stacklevel = settings, settings.stacklevel
     return before
@@ -242,7 +249,7 @@ class Anomaly:
     hindrance: str = ""  # why it could not be traced for certain
 
 
-def _try(targets: Sequence[Made], slope: Slope | None) -> tuple[Traced, str]:
+def _try(targets: Sequence[ResultOf], slope: Slope | None) -> tuple[Traced, str]:
     if not targets:
         return Traced(None), "it was computed in a compiled function, or before `detect_anomaly` was on"
     try:
@@ -263,7 +270,7 @@ class Slope:
     """A backward to run after the steps."""
 
     gradients: Any  # what it was given
-    leaves: Sequence[torch.Tensor | Made]
+    leaves: Sequence[torch.Tensor | ResultOf]
 
 
 @dataclass(frozen=True)
@@ -275,7 +282,7 @@ class Traced:
     out_of_sight: bool = False  # what it came in with was computed where nothing is recorded
 
 
-def trace(targets: Sequence[Made], slope: Slope | None = None) -> Traced:
+def trace(targets: Sequence[ResultOf], slope: Slope | None = None) -> Traced:
     """Runs the steps that lead to the targets once more, and maybe a backward from there."""
     again = TapeReplay(leading_to(made.step for made in targets))
     paths, names, variables = _names(again)
@@ -317,7 +324,7 @@ def _names(again: TapeReplay) -> tuple[dict[int, str], dict[int, str], dict[int,
     return paths, names, variables
 
 
-def _lines(origin: Origin, steps: Sequence[Step]) -> tuple[Place, ...]:
+def _lines(origin: Origin, steps: Sequence[TapeStep]) -> tuple[Place, ...]:
     """The op's own line, and those of the step it belongs to."""
     called = [places_of(step) for step in steps]
     own = [places for places in called if places and _same(places[0], origin.place)]
@@ -327,7 +334,7 @@ def _lines(origin: Origin, steps: Sequence[Step]) -> tuple[Place, ...]:
     return (origin.place, *(places_of(modules[0]) if len(modules) == 1 else ()))
 
 
-def places_of(step: Step) -> tuple[Place, ...]:
+def places_of(step: TapeStep) -> tuple[Place, ...]:
     return tuple(place_at(code.co_filename, line_of(code, at)) for code, at in step.frames[1:])
 
 
@@ -365,10 +372,10 @@ class BackwardCall:
         self.marks = NodeMarks(self.losses)
 
 
-def unscaled(targets: Sequence[Made]) -> list[Made]:
+def unscaled(targets: Sequence[ResultOf]) -> list[ResultOf]:
     """The losses before a GradScaler has scaled them; empty where none did."""
     callers = [made.step.frames[:1] for made in targets]
     if not all(frames and frames[0][0].co_filename.endswith("grad_scaler.py") for frames in callers):
         return []
     operands = [references(made.step.arguments) for made in targets]
-    return [each for found in operands for each in found[:1] if isinstance(each, Made)]
+    return [each for found in operands for each in found[:1] if isinstance(each, ResultOf)]

@@ -29,7 +29,7 @@ from torch_debugger.source.device_placement import (
 from torch_debugger.source.files import class_source, tree_of, user_trees
 from torch_debugger.source.objects import is_a, is_one_of
 from torch_debugger.source.syntax import function_in
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 
 FrameLine = tuple[str, int]  # file, line
 
@@ -139,7 +139,7 @@ _DEEPEST = 4
 _MOST_ITEMS = 16
 
 
-def kept_on_the_cpu(moments: Sequence[Moment]) -> dict[int, FrameLine]:
+def kept_on_the_cpu(moments: Sequence[VariablesAt]) -> dict[int, FrameLine]:
     """Those that no line of the user's moves, with the line of the `__init__` that makes each."""
     seen: dict[int, Any] = {}
     for moment in moments:

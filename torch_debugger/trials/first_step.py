@@ -24,12 +24,12 @@ from torch_debugger.model.nested_tensors import copied, tensors_in
 from torch_debugger.model.reruns import leaving_no_trace
 from torch_debugger.source.files import tree_of
 from torch_debugger.source.frames import locals_of
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.trials.nan_in_forward import Model
 from torch_debugger.trials.nan_in_step import training_lines
 from torch_debugger.trials.nan_operations import leaves_of
 from torch_debugger.trials.preflight_case import Call, Case, NotPossibleError, optimized
-from torch_debugger.trials.step_lines import ONCE_MORE, Lines, replaced
+from torch_debugger.trials.step_lines import ONCE_MORE, StepStatements, replaced
 
 Apart = Callable[[Callable[[], str]], str]  # runs something elsewhere: its text, empty where it failed
 
@@ -42,7 +42,7 @@ _TIMES = {1: "once", 2: "twice", 3: "three times"}
 class FirstBackward:
     """What is known at the first backward of a script."""
 
-    moments: Sequence[Moment]  # of the user's frames, innermost first
+    moments: Sequence[VariablesAt]  # of the user's frames, innermost first
     models: Mapping[str, Model]  # under the user's names
     optimizers: Sequence[Optimizer]
     loss: float
@@ -52,10 +52,10 @@ class FirstBackward:
 
 
 @dataclass(frozen=True)
-class Way:
+class LineRun:
     """How lines are run again."""
 
-    lines: Lines
+    lines: StepStatements
     begin: int
     bare: bool  # without what is called only for what it does besides
     given: bool  # the first model is given what it was given in the step, whatever the lines say
@@ -68,9 +68,9 @@ class Way:
         return self.lines.function(self.begin, bare=self.bare)
 
 
-def case_at_backward(state: FirstBackward, apart: Apart) -> tuple[Case, Way | OwnLoss | None]:
+def case_at_backward(state: FirstBackward, apart: Apart) -> tuple[Case, LineRun | OwnLoss | None]:
     """With the first way that gives the step's own loss; without one, a case that has no loss."""
-    ways: Iterable[Way | OwnLoss] = itertools.chain(_ways(state), own_losses(state.models, state.batch))
+    ways: Iterable[LineRun | OwnLoss] = itertools.chain(_ways(state), own_losses(state.models, state.batch))
     for way in ways:
         text = apart(functools.partial(_attempt, state, way))
         found = json.loads(text) if text else {}
@@ -79,15 +79,15 @@ def case_at_backward(state: FirstBackward, apart: Apart) -> tuple[Case, Way | Ow
     return _case_without_loss(state), None
 
 
-def _ways(state: FirstBackward) -> Iterator[Way]:
+def _ways(state: FirstBackward) -> Iterator[LineRun]:
     for lines in training_lines(state.moments):
         first = lines.first_model_call()
         if first is not None:
             for begin in dict.fromkeys((first, 0)):
-                yield from (Way(lines, begin, bare, given) for bare in (True, False) for given in (False, True))
+                yield from (LineRun(lines, begin, bare, given) for bare in (True, False) for given in (False, True))
 
 
-def _attempt(state: FirstBackward, way: Way | OwnLoss) -> str:
+def _attempt(state: FirstBackward, way: LineRun | OwnLoss) -> str:
     """The loss by these lines, the models called for it and the parameters it reaches; else nothing."""
     for model in reversed([*state.models.values()]):  # the first one met has the last word
         model.restore_randomness(first=True)
@@ -112,14 +112,14 @@ def _attempt(state: FirstBackward, way: Way | OwnLoss) -> str:
     return "{}"
 
 
-def _lines(state: FirstBackward, way: Way | OwnLoss, models: Iterable[nn.Module]) -> StepLines:
+def _lines(state: FirstBackward, way: LineRun | OwnLoss, models: Iterable[nn.Module]) -> StepLines:
     run = way.function()
     if run is None:
         raise NotPossibleError("The lines of the step cannot be run again: they await or yield something.")
     return StepLines(run, list(models), state.batch)
 
 
-def _case(state: FirstBackward, way: Way | OwnLoss, found: Mapping[str, Any]) -> Case:
+def _case(state: FirstBackward, way: LineRun | OwnLoss, found: Mapping[str, Any]) -> Case:
     called: Sequence[str] = found["called"]
     models = {name: state.models[name].module for name in dict.fromkeys(called)}
     lines, once = _lines(state, way, models.values()), len(models) == len(called)
@@ -170,7 +170,7 @@ def _optimizer(state: FirstBackward, reached: set[int]) -> Optimizer | None:
     return state.optimizers[shared.index(max(shared))] if any(shared) else None
 
 
-class _Reached(BaseException):
+class _BackwardReached(BaseException):
     """The lines have come to backward(); no `except Exception` of the user's may catch it."""
 
 
@@ -213,7 +213,7 @@ class StepLines:
                 while frame is not None and frame.f_code.co_name != ONCE_MORE:
                     frame = frame.f_back
                 passage.variables = locals_of(frame) if frame is not None else {}
-            raise _Reached
+            raise _BackwardReached
 
         def leave(*arguments: Any, **keywords: Any) -> None:
             """Not made here: the trial clears gradients and steps itself."""
@@ -226,7 +226,12 @@ class StepLines:
             (Optimizer, "zero_grad", leave),
             (nn.Module, "zero_grad", leave),
         ]
-        with contextlib.suppress(_Reached), torch.enable_grad(), replaced(stand_ins), self._heard(passage, call):
+        with (
+            contextlib.suppress(_BackwardReached),
+            torch.enable_grad(),
+            replaced(stand_ins),
+            self._heard(passage, call),
+        ):
             self._lines()
         if passage.loss is None:
             raise NotPossibleError("The lines of the step do not come to backward() when they are run again.")

@@ -10,10 +10,10 @@ import torch
 from torch_debugger.model.reruns import keep_randomness, randomness_kept
 from torch_debugger.source.frames import shown_where_bare
 from torch_debugger.system.errors import DebuggerError
-from torch_debugger.trials.gradcheck_comparison import Comparison, Tolerance, compare
+from torch_debugger.trials.gradcheck_comparison import PointComparison, Tolerance, compare
 from torch_debugger.trials.gradcheck_differences import (
     BackwardError,
-    Point,
+    GradcheckPoint,
     Subject,
     Tensors,
     UnevenOutputsError,
@@ -103,12 +103,12 @@ def _checked(target: Target, inputs: Any, tolerance: Tolerance, *, second_order:
     if second_order:
         first = subject
         problem: Problem | None = None
-        if Point(first).detached:
+        if GradcheckPoint(first).detached:
             problem = _PROBLEMS["no-graph"]
         else:
             try:
                 subject = FirstGradients(first)
-                point = Point(subject)
+                point = GradcheckPoint(subject)
                 # A gradient is linear in the incoming one; if that has no influence, the graph ends in backward.
                 arrived = point.pulled(torch.ones_like(point.at_point))[len(first.leaves) :]
                 problem = not_twice() if all(gradient is None for gradient in arrived) else None
@@ -138,7 +138,7 @@ class FirstGradients:
 
     def __init__(self, first: Subject) -> None:
         self._first = first
-        point = Point(first)
+        point = GradcheckPoint(first)
         self._chosen = point.chosen
         generator = torch.Generator().manual_seed(_SEED)
         incoming = [
@@ -179,7 +179,7 @@ class Examination:
         self._notes = list(notes)
         self._problems: list[Problem] = []
         self._second_order = second_order
-        self._comparison = Comparison()
+        self._comparison = PointComparison()
 
     def carry_out(self, tolerance: Tolerance) -> GradcheckResult:
         try:
@@ -209,7 +209,7 @@ class Examination:
 
     def _behaves(self) -> bool:
         """Whether it makes sense to compare gradients; what is wrong with it otherwise is noted."""
-        point = Point(self._subject)
+        point = GradcheckPoint(self._subject)
         if not point.y or not len(point.at_point):
             self._problems.append(_PROBLEMS["no-output"])
             return False
@@ -223,7 +223,7 @@ class Examination:
             return False
         if not runs_alike(point):
             self._subject = SameRandomness(self._subject)
-            drawn = runs_alike(Point(self._subject))
+            drawn = runs_alike(GradcheckPoint(self._subject))
             self._problems.append(_PROBLEMS["non-deterministic" if drawn else "stateful"])
             return drawn
         hidden, known = changed_in_place(point)
@@ -239,7 +239,7 @@ class Examination:
             self._notes.append(f"{numbers} requires no gradient and was left out.")
         return self._backward_behaves(point)
 
-    def _backward_behaves(self, point: Point) -> bool:
+    def _backward_behaves(self, point: GradcheckPoint) -> bool:
         weights = torch.ones_like(point.at_point)
         if not _same(point.pull(weights), point.pull(weights), point.precision):
             self._problems.append(_PROBLEMS["non-deterministic-backward"])
@@ -267,7 +267,7 @@ class Examination:
     def _look_beside_kinks(self, tolerance: Tolerance) -> None:
         signs = (None, None, 1.0, -1.0)
         for attempt in range(len(signs) + 1):
-            self._comparison = compare(Point(self._subject), tolerance, at_first=attempt == 0)
+            self._comparison = compare(GradcheckPoint(self._subject), tolerance, at_first=attempt == 0)
             kinks = self._comparison.kinks
             if not kinks:
                 return
@@ -370,9 +370,9 @@ class SameRandomness:
         return self._subject.run(shifts)
 
 
-def runs_alike(point: Point) -> bool:
+def runs_alike(point: GradcheckPoint) -> bool:
     """Whether a second run at the same point gives the same outputs."""
-    again = Point(point.subject)
+    again = GradcheckPoint(point.subject)
     return again.at_point.shape == point.at_point.shape and _same(again.at_point, point.at_point, point.precision)
 
 
@@ -384,7 +384,7 @@ def _same(one: torch.Tensor, other: torch.Tensor, precision: float) -> bool:
     return same_holes and bool(difference <= _SAME * precision * size)
 
 
-def changed_in_place(point: Point) -> tuple[list[str], list[str]]:
+def changed_in_place(point: GradcheckPoint) -> tuple[list[str], list[str]]:
     """Inputs that the forward wrote into: behind autograd's back, and with its knowledge."""
     hidden, known = [], []
     for name, leaf, given in zip(point.subject.leaf_names, point.subject.leaves, point.given, strict=True):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 import torch
 
 from torch_debugger.trials.gradcheck_differences import (
+    DifferenceSteps,
     Directions,
-    Point,
+    GradcheckPoint,
     Slot,
-    Steps,
     Suspicion,
     fineness,
     is_kink,
@@ -38,7 +38,7 @@ class Tolerance:
     atol: float | None = None  # None: what rounding explains
     rtol: float = 1e-3
 
-    def forgives(self, culprit: Culprit, point: Point) -> bool:
+    def forgives(self, culprit: Culprit, point: GradcheckPoint) -> bool:
         floor = self.atol if self.atol is not None else fineness(point) * culprit.typical
         size = max(abs(culprit.analytical), abs(culprit.numerical))
         allowed = floor + self.rtol * size + 3 * culprit.error
@@ -58,7 +58,7 @@ class Kink:
 
 
 @dataclass
-class Comparison:
+class PointComparison:
     """What one point showed."""
 
     mismatches: list[Mismatch] = field(default_factory=list)
@@ -68,9 +68,9 @@ class Comparison:
     close_to: float = 0.0
 
 
-def compare(point: Point, tolerance: Tolerance, *, at_first: bool) -> Comparison:
+def compare(point: GradcheckPoint, tolerance: Tolerance, *, at_first: bool) -> PointComparison:
     """`at_first`: at the caller's own point, where zeros and ties are likelier than beside it."""
-    steps, found = Steps(point, tolerance.eps), Comparison()
+    steps, found = DifferenceSteps(point, tolerance.eps), PointComparison()
     directions = Directions(point, steps)
     for suspicion in directions.suspicions():
         _follow(point, tolerance, steps, suspicion, found, at_first)
@@ -81,7 +81,12 @@ def compare(point: Point, tolerance: Tolerance, *, at_first: bool) -> Comparison
 
 
 def _follow(
-    point: Point, tolerance: Tolerance, steps: Steps, suspicion: Suspicion, found: Comparison, at_first: bool
+    point: GradcheckPoint,
+    tolerance: Tolerance,
+    steps: DifferenceSteps,
+    suspicion: Suspicion,
+    found: PointComparison,
+    at_first: bool,
 ) -> None:
     """To the elements that are wrong, or to what keeps them from being compared."""
     step = sound_step(point, suspicion.direction, steps.usual)
@@ -123,7 +128,7 @@ _TOO_COARSE = Problem(
 )
 
 
-def _mismatch(point: Point, search: Search, culprit: Culprit) -> Mismatch:
+def _mismatch(point: GradcheckPoint, search: Search, culprit: Culprit) -> Mismatch:
     sample = draw_sample(point, search, culprit)
     return Mismatch(
         input=culprit.leaf.name,
@@ -144,7 +149,7 @@ def _mismatch(point: Point, search: Search, culprit: Culprit) -> Mismatch:
 _SAME = 1e-6
 
 
-def _what_is_not_linear(point: Point, weights: torch.Tensor) -> Problem | None:
+def _what_is_not_linear(point: GradcheckPoint, weights: torch.Tensor) -> Problem | None:
     plain = point.pull(weights)
     if not bool(torch.isfinite(plain).all()):
         return None

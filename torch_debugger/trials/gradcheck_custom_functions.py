@@ -18,7 +18,7 @@ from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.source.files import class_source, place_at
 from torch_debugger.system.clocks import time
 from torch_debugger.trials.gradcheck import gradcheck, gradgradcheck
-from torch_debugger.trials.gradcheck_inputs import Guess, as_given, guesses, input_names, required_parameters
+from torch_debugger.trials.gradcheck_inputs import GuessedInputs, as_given, guesses, input_names, required_parameters
 from torch_debugger.trials.gradcheck_result import GradcheckResult
 
 Function = type[torch.autograd.Function]
@@ -59,7 +59,7 @@ def check_function(function: Function, given: Sequence[Any], *, second_order: bo
     source = class_source(function)
     line = source[1].lineno if source is not None else None
     names = tuple(parameter.name for parameter in required_parameters(function))
-    doubtful: list[tuple[Guess, GradcheckResult]] = []
+    doubtful: list[tuple[GuessedInputs, GradcheckResult]] = []
     with unwarned():  # of inputs that nobody else would give
         for guess in [as_given(function, given)] if given else guesses(function):
             result = check(function.apply, guess.inputs)

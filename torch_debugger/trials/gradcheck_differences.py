@@ -35,7 +35,7 @@ class Suspicion:
 class Directions:
     """Draws from a generator of its own: the caller's random numbers are left alone."""
 
-    def __init__(self, point: Point, steps: Steps) -> None:
+    def __init__(self, point: GradcheckPoint, steps: DifferenceSteps) -> None:
         self._point = point
         self._steps = steps
         self._generator = torch.Generator().manual_seed(_SEED)
@@ -75,7 +75,7 @@ class Directions:
         return Suspicion(direction, weights, off_by, trusted)
 
 
-def fineness(point: Point) -> float:
+def fineness(point: GradcheckPoint) -> float:
     """How closely two ways to the same derivative agree at best: 1.5e-7 in float64."""
     return 10 * math.sqrt(point.precision)
 
@@ -89,10 +89,10 @@ _RUNGS = 13
 _HALVINGS_ABOVE = 9  # the ladder starts this many doublings above the usual step
 
 
-class Steps:
+class DifferenceSteps:
     """How far to go along each input: relative to the size of its tensor, within reason."""
 
-    def __init__(self, point: Point, eps: float | None) -> None:
+    def __init__(self, point: GradcheckPoint, eps: float | None) -> None:
         self.usual = eps if eps is not None else point.precision ** (1 / 3)
         self.scales = torch.ones_like(point.inputs)
         for slot in point.x if eps is None else ():
@@ -100,13 +100,15 @@ class Steps:
             self.scales[slot.start : slot.stop] = float(size.clamp(0.1, 1e4)) if size > 0 else 1.0
 
 
-def central_difference(point: Point, direction: torch.Tensor, step: float) -> torch.Tensor:
+def central_difference(point: GradcheckPoint, direction: torch.Tensor, step: float) -> torch.Tensor:
     """(f(x + h u) - f(x - h u)) / 2h, for all outputs."""
     shift = direction * step
     return (point.values(shift) - point.values(-shift)) / (2 * step)
 
 
-def careful_slope(point: Point, direction: torch.Tensor, weights: torch.Tensor, usual: float) -> tuple[float, float]:
+def careful_slope(
+    point: GradcheckPoint, direction: torch.Tensor, weights: torch.Tensor, usual: float
+) -> tuple[float, float]:
     """The derivative of weights . f along a direction, and how far off it may be."""
     noise = 4 * point.precision * float(torch.linalg.vector_norm(weights * point.at_point))
 
@@ -130,14 +132,14 @@ def careful_slope(point: Point, direction: torch.Tensor, weights: torch.Tensor, 
     return values[0], max(*errors, 3 * (max(values) - min(values)))
 
 
-def is_staircase(point: Point, direction: torch.Tensor, usual: float) -> bool:
+def is_staircase(point: GradcheckPoint, direction: torch.Tensor, usual: float) -> bool:
     """Whether outputs stand still for small shifts and move for larger ones: half precision inside."""
     small, large = (point.values(direction * usual * share) != point.at_point for share in (1 / 64, 512))
     moved = int(large.sum())
     return moved > len(large) // 2 and int((small & large).sum()) < moved // 10 + 1
 
 
-def is_kink(point: Point, direction: torch.Tensor, weights: torch.Tensor, usual: float) -> bool:
+def is_kink(point: GradcheckPoint, direction: torch.Tensor, weights: torch.Tensor, usual: float) -> bool:
     """Whether the slope left of the point differs from the one right of it.
 
     The second difference over h goes to 0 with h where the function is smooth, and stays where it bends.
@@ -167,7 +169,7 @@ class BackwardError(Exception):
     """The user's backward raised; the cause is attached."""
 
 
-class Point:
+class GradcheckPoint:
     """Rows in, rows out; the graph of one forward at the point is kept for all gradients."""
 
     def __init__(self, subject: Subject) -> None:

@@ -155,12 +155,12 @@ _PLANS: dict[str, tuple[tuple[int, ...], ...]] = {
 
 
 @dataclass(frozen=True)
-class Guess:
+class GuessedInputs:
     inputs: tuple[Any, ...]
     words: str  # x [4, 5], weight [3, 5], eps 0.5
 
 
-def guesses(function: type[torch.autograd.Function]) -> Iterator[Guess]:
+def guesses(function: type[torch.autograd.Function]) -> Iterator[GuessedInputs]:
     """From the likeliest on; positive tensors where others may lie outside the domain."""
     parameters = required_parameters(function)
     names = [parameter.name for parameter in parameters]
@@ -180,18 +180,18 @@ def required_parameters(function: type[torch.autograd.Function]) -> list[inspect
     return [each for each in found if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
 
 
-def as_given(function: type[torch.autograd.Function], given: Sequence[Any]) -> Guess:
+def as_given(function: type[torch.autograd.Function], given: Sequence[Any]) -> GuessedInputs:
     """A tuple is the shape of a tensor; all else is passed as it is."""
     generator = torch.Generator().manual_seed(_SEED)
     values = [_drawn(each, generator, positive=False) if isinstance(each, tuple) else each for each in given]
     names = [parameter.name for parameter in required_parameters(function)]
     names += [f"input {place}" for place in range(len(names), len(values))]
-    return Guess(tuple(values), _listed(names, values))
+    return GuessedInputs(tuple(values), _listed(names, values))
 
 
 def _guess(
     parameters: list[inspect.Parameter], plan: Sequence[tuple[int, ...]], positive: bool, numbers: Sequence[str]
-) -> Guess:
+) -> GuessedInputs:
     generator = torch.Generator().manual_seed(_SEED)
     values: list[Any] = []
     shapes = itertools.chain(plan, itertools.repeat(plan[-1]))
@@ -208,7 +208,7 @@ def _guess(
             shape = next(shapes)
             whole = torch.randint(0, 3, plan[0][:1], generator=generator) if name in _INDICES else None
             values.append(_drawn(shape, generator, positive) if whole is None else whole)
-    return Guess(tuple(values), _listed([parameter.name for parameter in parameters], values))
+    return GuessedInputs(tuple(values), _listed([parameter.name for parameter in parameters], values))
 
 
 def _drawn(shape: tuple[int, ...], generator: torch.Generator, positive: bool) -> torch.Tensor:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 import torch
 
 from torch_debugger.trials.gradcheck_differences import (
-    Point,
+    DifferenceSteps,
+    GradcheckPoint,
     Slot,
-    Steps,
     Suspicion,
     careful_slope,
     central_difference,
@@ -275,7 +275,7 @@ _ELEMENTS = 64
 class Sample:
     """Elements of one leaf; `analytical` and `numerical` are its gradient for `culprit.weights`."""
 
-    point: Point
+    point: GradcheckPoint
     culprit: Culprit
     places: torch.Tensor  # in the row of inputs
     analytical: torch.Tensor
@@ -298,7 +298,7 @@ class Sample:
         return (one - other).abs() <= self.tolerance * size + floor
 
 
-def draw_sample(point: Point, search: Search, culprit: Culprit) -> Sample:
+def draw_sample(point: GradcheckPoint, search: Search, culprit: Culprit) -> Sample:
     leaf = culprit.leaf
     count = leaf.stop - leaf.start
     spread = torch.linspace(leaf.start, leaf.stop - 1, min(count, _ELEMENTS), dtype=torch.float64).long()
@@ -338,7 +338,7 @@ def gap(analytical: float, numerical: float) -> float:
     return difference if math.isfinite(difference) else math.inf
 
 
-def sound_step(point: Point, direction: torch.Tensor, usual: float) -> float | None:
+def sound_step(point: GradcheckPoint, direction: torch.Tensor, usual: float) -> float | None:
     """The usual step, shortened where it leaves the domain of the function; None at its very edge."""
     for shortening in range(_SHORTENINGS):
         step = usual / 16.0**shortening
@@ -348,7 +348,7 @@ def sound_step(point: Point, direction: torch.Tensor, usual: float) -> float | N
 
 
 class Search:
-    def __init__(self, point: Point, steps: Steps, suspicion: Suspicion, step: float) -> None:
+    def __init__(self, point: GradcheckPoint, steps: DifferenceSteps, suspicion: Suspicion, step: float) -> None:
         self._point = point
         self._steps = steps
         self._direction = suspicion.direction

@@ -16,13 +16,13 @@ import torch
 from torch_debugger.model.nested_tensors import exchanged
 from torch_debugger.source.files import tree_of
 from torch_debugger.trials.preflight_case import NotPossibleError
-from torch_debugger.trials.step_lines import Lines
+from torch_debugger.trials.step_lines import StepStatements
 
 _TIME_LIMIT_S = 60.0
 _DEFINITIONS = (ast.FunctionDef, ast.ClassDef)
 
 
-def write_minimal(lines: Lines, begin: int, samples: int, target: Path) -> str:
+def write_minimal(lines: StepStatements, begin: int, samples: int, target: Path) -> str:
     """Writes the file and its data beside it, runs it, and says what it is; batches of one that a layer
     refuses become batches of two."""
     trouble = ""
@@ -39,7 +39,7 @@ def write_minimal(lines: Lines, begin: int, samples: int, target: Path) -> str:
     raise NotPossibleError(f"The minimal case was not written: taken out of the script, its lines end with {trouble}")
 
 
-def _write(lines: Lines, begin: int, samples: int, size: int, target: Path) -> None:
+def _write(lines: StepStatements, begin: int, samples: int, size: int, target: Path) -> None:
     statements, variables = lines.bare(begin), lines.moment.variables
     script = tree_of(lines.moment.file)
     functions = {each.name for each in ast.walk(script or ast.Pass()) if isinstance(each, ast.FunctionDef)}

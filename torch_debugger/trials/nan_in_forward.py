@@ -19,7 +19,7 @@ from torch_debugger.model.nested_tensors import copied, tensors_in
 from torch_debugger.model.reruns import leaving_no_trace
 from torch_debugger.records import Origin
 from torch_debugger.trials.nan_in_backward import Slopes
-from torch_debugger.trials.nan_operations import FINITE, Call, Trail, find_site, state_of
+from torch_debugger.trials.nan_operations import FINITE, TracedCall, Trail, find_site, state_of
 
 
 @dataclass(frozen=True)
@@ -163,14 +163,14 @@ class NonFiniteMode(TorchFunctionMode):
                 return _call_autograd(*args, **keywords)
         if getattr(func, "__module__", "") == "torch.autograd" and func.__name__ == "backward":
             return self.backward(*args, **keywords)
-        call = Call(func, args, keywords)
+        call = TracedCall(func, args, keywords)
         result = func(*args, **keywords)
         outputs = call.outputs(result)
         if outputs:
             self._see(call, outputs)
         return result
 
-    def _see(self, call: Call, outputs: list[torch.Tensor]) -> None:
+    def _see(self, call: TracedCall, outputs: list[torch.Tensor]) -> None:
         states = [state_of(tensor) for tensor in outputs]
         for tensor, state in zip(outputs, states, strict=True):
             if state == FINITE:

@@ -28,11 +28,11 @@ from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.model.reruns import leaving_no_trace
 from torch_debugger.records import Origin
 from torch_debugger.records.codec import from_plain
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.system.clocks import time
 from torch_debugger.trials.nan_in_forward import Model, NonFiniteMode, find_in_model, parameter_names
 from torch_debugger.trials.nan_operations import FINITE, leaves_of, state_of, word_for
-from torch_debugger.trials.step_lines import Lines, lines_around, replaced
+from torch_debugger.trials.step_lines import StepStatements, lines_around, replaced
 
 _TIME_LIMIT_S, _ALL_TOGETHER_S = 15.0, 30.0
 _OUTER_FRAMES = 4
@@ -42,7 +42,7 @@ _OUTER_FRAMES = 4
 class NonFiniteStep:
     """What is known of the step that went wrong."""
 
-    moments: Sequence[Moment]  # of the user's frames, innermost first
+    moments: Sequence[VariablesAt]  # of the user's frames, innermost first
     models: Sequence[Model]
     slopes: bool  # the loss was finite, a gradient was not
     batch: Any = None  # the last one that a loader gave
@@ -53,23 +53,23 @@ class NonFiniteStep:
 
 
 @dataclass(frozen=True)
-class Found:
+class FoundOrigin:
     origin: Origin
     how: str  # step | model
 
 
-def find_in_step(step: NonFiniteStep) -> Found | None:
+def find_in_step(step: NonFiniteStep) -> FoundOrigin | None:
     """An op, if one of the attempts meets it; else the tensor with which it came in."""
     deadline = time.monotonic() + _ALL_TOGETHER_S
-    given: Found | None = None
+    given: FoundOrigin | None = None
     for attempt in _attempts(step):
         if time.monotonic() > deadline:
             break
         origin = _in_fork(step, attempt.run)
         if origin is not None and origin.phase != "input":
-            return Found(origin, attempt.how)
+            return FoundOrigin(origin, attempt.how)
         if origin is not None and given is None and attempt.knows_inputs:
-            given = Found(origin, attempt.how)
+            given = FoundOrigin(origin, attempt.how)
     return given
 
 
@@ -98,7 +98,7 @@ def _attempts(step: NonFiniteStep) -> Iterator[_Attempt]:
         yield _Attempt("model", functools.partial(find_in_model, model, slopes=step.slopes))
 
 
-def training_lines(moments: Sequence[Moment]) -> Iterator[Lines]:
+def training_lines(moments: Sequence[VariablesAt]) -> Iterator[StepStatements]:
     """From the innermost frame out to the training loop; what is outside of it would train all over again."""
     for moment in moments[:_OUTER_FRAMES]:
         around = lines_around(moment)
@@ -122,7 +122,7 @@ def _in_fork(step: NonFiniteStep, attempt: Callable[[], Origin | None]) -> Origi
     return found if isinstance(found, Origin) else None
 
 
-def find_in_lines(moment: Moment, models: Sequence[Model], *, again: bool) -> Origin | None:
+def find_in_lines(moment: VariablesAt, models: Sequence[Model], *, again: bool) -> Origin | None:
     """In this very process, where a fork cannot be: only from the line on that calls a model.
 
     again: the models are given what they were given in the step, whatever the lines say.
@@ -144,7 +144,7 @@ def can_fork(models: Sequence[Model]) -> bool:
     return all(parameter.device.type == "cpu" for model in models for parameter in model.module.parameters())
 
 
-class _Reached(BaseException):
+class _PointReached(BaseException):
     """The lines have come to the point; no `except Exception` of the user's may catch it."""
 
 
@@ -186,7 +186,7 @@ class StepReplay:
                 model.module.zero_grad()  # what the step itself has left there
         if self._rng_state is not None:
             torch.set_rng_state(self._rng_state)
-        with contextlib.suppress(_Reached), torch.enable_grad(), self._stand_ins(), self._hunter:
+        with contextlib.suppress(_PointReached), torch.enable_grad(), self._stand_ins(), self._hunter:
             try:
                 lines()
             except Exception as error:  # of the user's lines, which may refuse in any way they like
@@ -222,7 +222,7 @@ class StepReplay:
 
     def _reach(self, origin: Origin | None) -> None:
         self._found = origin
-        raise _Reached
+        raise _PointReached
 
     def _backward(self, tensors: Any, *arguments: Any, **keywords: Any) -> None:
         bad = [word_for(each, state) for each in tensors_in(tensors) if (state := state_of(each)) != FINITE]

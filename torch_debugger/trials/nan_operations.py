@@ -29,7 +29,7 @@ _ROWS = 10
 
 
 @dataclass(frozen=True)
-class Source:
+class NanSource:
     origin: Origin
     innocent: bool = False
     mask: bool = False  # nothing but Inf and one other number
@@ -39,23 +39,23 @@ class Trail:
     def __init__(self, parameters: Mapping[int, str], inputs: Mapping[int, str]) -> None:
         self.parameters = parameters  # id -> net.fc.weight
         self.inputs = inputs  # id -> the name of what was given to the piece that runs again
-        self._sources: dict[int, Source] = {}
+        self._sources: dict[int, NanSource] = {}
         self._kept: list[torch.Tensor] = []  # ids stay unique only while the tensors live
 
-    def of(self, tensor: torch.Tensor) -> Source | None:
+    def of(self, tensor: torch.Tensor) -> NanSource | None:
         return self._sources.get(id(tensor))
 
     def clear(self, tensor: torch.Tensor) -> None:
         self._sources.pop(id(tensor), None)
 
-    def follow(self, call: Call, made: torch.Tensor, state: str) -> Source:
+    def follow(self, call: TracedCall, made: torch.Tensor, state: str) -> NanSource:
         """The source of what came out of a call and is not finite."""
         found = self._find(call, made, state)
         self._sources[id(made)] = found
         self._kept.append(made)
         return found
 
-    def _find(self, call: Call, made: torch.Tensor, state: str) -> Source:
+    def _find(self, call: TracedCall, made: torch.Tensor, state: str) -> NanSource:
         tainted = call.tainted()
         known = [self.of(tensor) or self._meet(tensor, kind, call) for tensor, kind in tainted]
         guilty = [source for source in known if not source.innocent]
@@ -63,16 +63,16 @@ class Trail:
             return _passed_on(guilty[0], call, state)
         given = [source for source in known if source.origin.phase == "input" and not source.mask]
         if given and self._has_weights(call):  # data in a layer, not the logarithms of forbidden choices
-            return _passed_on(Source(given[0].origin), call, state)
+            return _passed_on(NanSource(given[0].origin), call, state)
         if not tainted:
             # a call without operands (torch.full, torch.tensor) says itself what it fills in
             innocent = state == INF and (call.name in _FILLING or not call.given)
-            return Source(self.made_by(call, made, state), innocent)
+            return NanSource(self.made_by(call, made, state), innocent)
         if state == INF and (call.name in _FILLING or sign_of_inf(made) == sign_of_inf(tainted[0][0])):
             return known[0]
-        return Source(self.made_by(call, made, state))
+        return NanSource(self.made_by(call, made, state))
 
-    def made_by(self, call: Call, made: torch.Tensor, state: str) -> Origin:
+    def made_by(self, call: TracedCall, made: torch.Tensor, state: str) -> Origin:
         operands = call.describe(self.parameters)
         if made.is_floating_point():  # autocast computes in the dtype that comes out, whatever went in
             limit, dtype = torch.finfo(made.dtype).max, str(made.dtype).removeprefix("torch.")
@@ -92,7 +92,7 @@ class Trail:
             masked_row=any(has_masked_row(tensor) for tensor in call.operands),
         )
 
-    def _meet(self, tensor: torch.Tensor, state: str, call: Call) -> Source:
+    def _meet(self, tensor: torch.Tensor, state: str, call: TracedCall) -> NanSource:
         """Something from outside that is not finite."""
         name = self.parameters.get(id(tensor))
         operands = [each for each in call.describe(self.parameters) if each.nans or each.infs]
@@ -101,27 +101,27 @@ class Trail:
         word = word_for(tensor, state)
         if name is not None:
             owner = name.rpartition(".")[0] or None
-            found = Source(Origin("weights", owner, None, place, tuple(operands), given=name, made=word))
+            found = NanSource(Origin("weights", owner, None, place, tuple(operands), given=name, made=word))
         else:
             origin = Origin(
                 "input", module, None, place, tuple(operands), given=given, rows=bad_rows(tensor), made=word
             )
             mask = state == INF and _is_mask(tensor)
             chosen = state == INF and sign_of_inf(tensor) == "-inf" and not self._has_weights(call)
-            found = Source(origin, innocent=mask or chosen, mask=mask)
+            found = NanSource(origin, innocent=mask or chosen, mask=mask)
         self._sources[id(tensor)] = found
         self._kept.append(tensor)
         return found
 
-    def _has_weights(self, call: Call) -> bool:
+    def _has_weights(self, call: TracedCall) -> bool:
         return any(id(each) in self.parameters for each in call.given)
 
 
-def _passed_on(source: Source, call: Call, state: str) -> Source:
+def _passed_on(source: NanSource, call: TracedCall, state: str) -> NanSource:
     origin = source.origin
     if state != NAN or origin.made == "nan" or origin.into_nan:
         return source
-    return Source(dataclasses.replace(origin, into_nan=call.name, into_nan_place=call.site.place))
+    return NanSource(dataclasses.replace(origin, into_nan=call.name, into_nan_place=call.site.place))
 
 
 def _is_mask(tensor: torch.Tensor) -> bool:
@@ -149,7 +149,7 @@ _SPELLINGS = {
 _MOST = 4  # operands told
 
 
-class Call:
+class TracedCall:
     """Some functions write over their operands: of those copies are kept."""
 
     def __init__(self, function: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
@@ -162,10 +162,10 @@ class Call:
         self._writes = writes
         self.nodes = [tensor.grad_fn for tensor in self.given if tensor.grad_fn is not None]  # before it ran
         self._versions = [version_of(tensor) for tensor in self.given]
-        self.site = Site(Place(), None, None)
+        self.site = OperationSite(Place(), None, None)
         self._names: dict[int, str] = {}
 
-    def seen_from(self, site: Site) -> None:
+    def seen_from(self, site: OperationSite) -> None:
         found = names_in(site.frame)
         self._names = {
             id(operand): found[id(tensor)]
@@ -259,13 +259,13 @@ class _Inside(TorchDispatchMode):  # type: ignore[no-untyped-call]
 _PLAIN = (int, float, str)
 
 
-class Site(NamedTuple):
+class OperationSite(NamedTuple):
     place: Place
     module: str | None
     frame: FrameType | None  # of the user's line
 
 
-def find_site(paths: Mapping[int, str], skip: int) -> Site:
+def find_site(paths: Mapping[int, str], skip: int) -> OperationSite:
     """The innermost line of the user's code, and the innermost module known by a path."""
     place, module, found = Place(), None, None
     for frame in frames(skip + 1):
@@ -281,7 +281,7 @@ def find_site(paths: Mapping[int, str], skip: int) -> Site:
             place, found = place_at(code.co_filename, frame.f_lineno), frame
         if found is not None and module is not None:
             break
-    return Site(place, module, found)
+    return OperationSite(place, module, found)
 
 
 def names_in(frame: FrameType | None) -> dict[int, str]:

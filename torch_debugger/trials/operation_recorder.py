@@ -23,7 +23,7 @@ from torch.utils.data.dataloader import _BaseDataLoaderIter
 from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.source.files import is_user_file
 from torch_debugger.trials.nan_operations import WRITERS, version_of
-from torch_debugger.trials.operation_tape import Frames, Made, Setting, Step, Tape
+from torch_debugger.trials.operation_tape import Frames, ModeSetting, ResultOf, Tape, TapeStep
 
 _FRAMES = 40  # looked at for the user's own
 _DRAWING = frozenset({"rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
@@ -33,14 +33,14 @@ _READING, _COMPUTING, _WRITING, _MARKING, _DIFFERENTIATING = range(5)
 T = TypeVar("T")
 
 
-class Recorder(TorchFunctionMode):
+class OperationRecorder(TorchFunctionMode):
     """`stacklevel`: how many of the user's lines are noted with each step."""
 
-    def __init__(self, see_gradients: Callable[[Any, Step], None]) -> None:
+    def __init__(self, see_gradients: Callable[[Any, TapeStep], None]) -> None:
         super().__init__()
         self.tape = Tape()
         self.stacklevel = 1
-        self.surfaced: tuple[Made, float] | None = None  # the first value read by the user that was not finite
+        self.surfaced: tuple[ResultOf, float] | None = None  # the first value read by the user that was not finite
         self._see_gradients = see_gradients  # that torch.autograd.grad has given
         self.inside = False  # of a module or a backward: what happens there is one step
         self.resting = False  # an optimizer is at work
@@ -89,7 +89,7 @@ class Recorder(TorchFunctionMode):
     def _write(self, func: Any, args: Any, keywords: Any) -> Any:
         """What is written over is kept before, unless it is upkeep: without gradients, and nobody's result."""
         targets = list(tensors_in((args[:1], keywords.get("out"))))
-        step: Step | None = None
+        step: TapeStep | None = None
         if torch.is_grad_enabled() or any(map(self.tape.knows, targets)):
             step = self.guarded(self._before_writing, func, args, keywords, targets)
         result = func(*args, **keywords)
@@ -98,7 +98,7 @@ class Recorder(TorchFunctionMode):
                 self.tape.wrote(step, tensor)
         return result
 
-    def _before_writing(self, func: Any, args: Any, keywords: Any, targets: list[torch.Tensor]) -> Step:
+    def _before_writing(self, func: Any, args: Any, keywords: Any, targets: list[torch.Tensor]) -> TapeStep:
         frames = self._frames(sys._getframe(4))
         for tensor in targets:
             if not self.tape.knows(tensor) and not (tensor.requires_grad and tensor.is_leaf):
@@ -120,7 +120,7 @@ class Recorder(TorchFunctionMode):
                     self.tape.wrote(step, tensor)
         return result
 
-    def _before_call(self, function: Any, arguments: Any, keywords: Any) -> Step:
+    def _before_call(self, function: Any, arguments: Any, keywords: Any) -> TapeStep:
         held, named = self.tape.hold(arguments), self.tape.hold(keywords) if keywords else keywords
         setting = setting_now(drawn=True, training=getattr(function, "training", None))
         return self.tape.step(function, held, named, self._frames(sys._getframe(4)), setting)
@@ -162,7 +162,7 @@ class Recorder(TorchFunctionMode):
         return tuple(found)
 
 
-def setting_now(drawn: bool = False, training: bool | None = None) -> Setting:
+def setting_now(drawn: bool = False, training: bool | None = None) -> ModeSetting:
     autocast: tuple[tuple[str, torch.dtype], ...] = ()
     if torch._C._is_any_autocast_enabled():
         kinds = [kind for kind in ("cpu", "cuda") if torch.is_autocast_enabled(kind)]
@@ -171,7 +171,7 @@ def setting_now(drawn: bool = False, training: bool | None = None) -> Setting:
     if drawn and torch.cuda.is_initialized():  # type: ignore[no-untyped-call]
         generators.append(torch.cuda.default_generators[torch.cuda.current_device()])
     states = tuple((generator, generator.get_state()) for generator in generators)
-    return Setting(torch.is_grad_enabled(), autocast, states, training)
+    return ModeSetting(torch.is_grad_enabled(), autocast, states, training)
 
 
 @functools.lru_cache(maxsize=4096)
@@ -205,7 +205,7 @@ Backward = Callable[..., None]
 
 
 class _ThisThread(threading.local):
-    recorder: Recorder | None = None
+    recorder: OperationRecorder | None = None
     backward: Callable[[Backward, Any, tuple[Any, ...], dict[str, Any]], None] | None = None
 
 

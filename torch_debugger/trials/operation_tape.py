@@ -29,7 +29,7 @@ _PLAIN = frozenset({int, float, bool, str, type(None), torch.dtype, torch.device
 Frames = tuple[tuple[CodeType, int], ...]  # code and the instruction in it, the caller first
 
 
-class Setting(NamedTuple):
+class ModeSetting(NamedTuple):
     """What was switched on when a step was made."""
 
     gradients: bool
@@ -38,7 +38,7 @@ class Setting(NamedTuple):
     training: bool | None = None  # of the module that was called
 
 
-class Step:
+class TapeStep:
     """One call: of a torch function, of a module, or of a Function of the user's own."""
 
     __slots__ = (
@@ -47,7 +47,7 @@ class Step:
     )  # fmt: skip
 
     def __init__(
-        self, number: int, function: Any, arguments: Any, keywords: Any, frames: Frames, setting: Setting
+        self, number: int, function: Any, arguments: Any, keywords: Any, frames: Frames, setting: ModeSetting
     ) -> None:
         self.number = number
         self.function = function
@@ -55,8 +55,8 @@ class Step:
         self.frames = frames
         self.setting = setting
         self.operands: set[int] = set()  # ids of the tensors among the arguments, while it is new
-        self.sources: list[Step] = []  # earlier ones whose results are among the arguments
-        self.written: list[Step] = []  # later ones that wrote into its results
+        self.sources: list[TapeStep] = []  # earlier ones whose results are among the arguments
+        self.written: list[TapeStep] = []  # later ones that wrote into its results
         self.consumed = False
 
 
@@ -75,21 +75,21 @@ class Given(Reference):
         self.tensor, self.version = tensor, version_of(tensor)
 
 
-class Made(Reference):
+class ResultOf(Reference):
     """The result of an earlier step."""
 
     __slots__ = ("index", "step")
 
-    def __init__(self, step: Step, index: int) -> None:
+    def __init__(self, step: TapeStep, index: int) -> None:
         self.step, self.index = step, index
 
 
 class Tape:
     def __init__(self) -> None:
         self.number = 0
-        self._made: dict[int, tuple[weakref.ref[torch.Tensor], Made]] = {}
+        self._made: dict[int, tuple[weakref.ref[torch.Tensor], ResultOf]] = {}
         self._held_bytes = 0
-        self._sources: list[Step] = []  # of the arguments that are being held
+        self._sources: list[TapeStep] = []  # of the arguments that are being held
         self._operands: set[int] = set()  # ids of the tensors among them
 
     def hold(self, value: Any) -> Any:
@@ -117,25 +117,25 @@ class Tape:
     def knows(self, tensor: torch.Tensor) -> bool:
         return id(tensor) in self._made
 
-    def step(self, function: Any, arguments: Any, keywords: Any, frames: Frames, setting: Setting) -> Step:
+    def step(self, function: Any, arguments: Any, keywords: Any, frames: Frames, setting: ModeSetting) -> TapeStep:
         self.number += 1
         if self._held_bytes > _MOST_BYTES or self.number % _MOST_STEPS == 0:
             self.forget()
-        step = Step(self.number, function, arguments, keywords, frames, setting)
+        step = TapeStep(self.number, function, arguments, keywords, frames, setting)
         step.sources, self._sources = self._sources, []
         step.operands, self._operands = self._operands, set()
         return step
 
-    def keep(self, step: Step, results: Iterable[torch.Tensor]) -> None:
+    def keep(self, step: TapeStep, results: Iterable[torch.Tensor]) -> None:
         """What came out of a step; a tensor that also went in stays what it was."""
         operands, step.operands = step.operands, set()
         for index, tensor in enumerate(results):
             key = id(tensor)
             if key not in operands and key not in self._made:
                 gone = weakref.ref(tensor, lambda _, key=key: self._made.pop(key, None))  # type: ignore[misc]
-                self._made[key] = (gone, Made(step, index))
+                self._made[key] = (gone, ResultOf(step, index))
 
-    def wrote(self, step: Step, tensor: torch.Tensor) -> None:
+    def wrote(self, step: TapeStep, tensor: torch.Tensor) -> None:
         """A step has changed a tensor in place: so what it is a view of is changed as well."""
         base = tensor._base if tensor._is_view() else None
         for each in (tensor, base):
@@ -143,11 +143,11 @@ class Tape:
             if found is not None:
                 found[1].step.written.append(step)
 
-    def made(self, tensor: torch.Tensor) -> Made | None:
+    def made(self, tensor: torch.Tensor) -> ResultOf | None:
         found = self._made.get(id(tensor))
         return found[1] if found is not None else None
 
-    def ends(self, since: int) -> list[tuple[torch.Tensor, Made]]:
+    def ends(self, since: int) -> list[tuple[torch.Tensor, ResultOf]]:
         """The results after the step of that number that nobody has used, as far as they still exist."""
         held = [(gone(), made) for gone, made in list(self._made.values())]
         alive = [(tensor, made) for tensor, made in held if tensor is not None]
@@ -155,7 +155,7 @@ class Tape:
             tensor._fix_weakref()  # type: ignore[attr-defined]  # torch may have put a new object around it
         return [each for each in alive if each[1].step.number > since and not each[1].step.consumed]
 
-    def spend(self, steps: Iterable[Step]) -> None:
+    def spend(self, steps: Iterable[TapeStep]) -> None:
         """Backward has freed the graph of these: they let go of all they hold, and what was made of them
         comes from elsewhere from now on."""
         for step in leading_to(steps, through_detach=False):
@@ -177,7 +177,7 @@ def references(value: Any) -> list[Reference]:
     return found
 
 
-def leading_to(steps: Iterable[Step], *, through_detach: bool = True) -> list[Step]:
+def leading_to(steps: Iterable[TapeStep], *, through_detach: bool = True) -> list[TapeStep]:
     """These and all that they were computed from, in order."""
     wanted = {step.number: step for step in steps}
     last, waiting = max(wanted, default=0), list(wanted.values())
@@ -203,7 +203,7 @@ class LostError(Exception):
 class TapeReplay:
     """Given a hunter, runs the steps in order; then it has their new results."""
 
-    def __init__(self, steps: Sequence[Step]) -> None:
+    def __init__(self, steps: Sequence[TapeStep]) -> None:
         self.steps = steps
         called = (step.function for step in steps if isinstance(step.function, nn.Module))
         self.modules = list({id(each): each for each in called}.values())
@@ -225,7 +225,7 @@ class TapeReplay:
         """The twins that gradients flow to."""
         return [twin for twin in self._twins.values() if twin.requires_grad]
 
-    def result(self, step: Step, index: int) -> torch.Tensor:
+    def result(self, step: TapeStep, index: int) -> torch.Tensor:
         found = self._results.get(step.number, [])
         if index >= len(found):
             raise LostError
@@ -235,7 +235,7 @@ class TapeReplay:
         """What was given to the steps and is not data, for it has a graph."""
         return [each.tensor for each in self._given if each.tensor.grad_fn is not None]
 
-    def of(self, leaf: torch.Tensor | Made) -> torch.Tensor:
+    def of(self, leaf: torch.Tensor | ResultOf) -> torch.Tensor:
         return leaf if isinstance(leaf, torch.Tensor) else self.result(leaf.step, leaf.index)
 
     @contextlib.contextmanager
@@ -267,7 +267,7 @@ class TapeReplay:
 
 
 @contextlib.contextmanager
-def _as_then(step: Step) -> Iterator[None]:
+def _as_then(step: TapeStep) -> Iterator[None]:
     """With what was switched on when the step was made; a module with its buffers as they are now for each call."""
     setting, module = step.setting, step.function
     wanted = dict(setting.autocast)
@@ -300,7 +300,7 @@ def _without_reentrant_checkpoints() -> Iterator[None]:
         delattr(CheckpointFunction, "apply")  # which it inherits
 
 
-def _call_at(step: Step, call: Callable[[], Any]) -> Any:
+def _call_at(step: TapeStep, call: Callable[[], Any]) -> Any:
     """In a frame that looks like the user's line that made the step."""
     frames = step.frames[1:]
     if not frames:

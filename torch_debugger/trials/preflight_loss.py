@@ -86,7 +86,7 @@ _PASSING = {"View", "ReshapeAlias", "UnsafeView", "Squeeze", "Unsqueeze", "Clone
 
 
 @dataclass(frozen=True)
-class Guess:
+class LossGuess:
     """A guess and what it is worth."""
 
     words: str  # ln 10, for 10 classes
@@ -123,7 +123,7 @@ def _function(loss: torch.Tensor) -> tuple[Any, bool, float]:
 
 
 @torch.no_grad()
-def guess_for(loss: torch.Tensor) -> Guess | None:
+def guess_for(loss: torch.Tensor) -> LossGuess | None:
     """None where the loss is not one loss function of a kind that is known."""
     node, unreduced, factor = _function(loss)
     read = _READERS.get(op_name(node)) if node is not None else None
@@ -138,7 +138,7 @@ def guess_for(loss: torch.Tensor) -> Guess | None:
     return dataclasses.replace(found, words=words, loss=factor * found.loss, times=times)
 
 
-def _classes(node: Any, summed: bool) -> Guess | None:
+def _classes(node: Any, summed: bool) -> LossGuess | None:
     scores, target = saved(node, "_saved_self"), saved(node, "_saved_target")
     classes = scores.shape[1] if scores.dim() > 1 else 0
     if classes < 2 or (summed and saved(node, "_saved_weight") is not None):
@@ -146,10 +146,10 @@ def _classes(node: Any, summed: bool) -> Guess | None:
     counted = int((target != int(signed(saved(node, "_saved_ignore_index")))).sum())
     times = counted if summed else 1
     words = f"ln {classes} = {math.log(classes):.4g}, what guessing among {classes} classes gives"
-    return Guess(words, math.log(classes) * times, counted, "classes", times=times)
+    return LossGuess(words, math.log(classes) * times, counted, "classes", times=times)
 
 
-def _binary(node: Any, summed: bool) -> Guess | None:
+def _binary(node: Any, summed: bool) -> LossGuess | None:
     target = saved(node, "_saved_target").float()
     if saved(node, "_saved_weight") is not None:
         return None
@@ -160,16 +160,16 @@ def _binary(node: Any, summed: bool) -> Guess | None:
     words = f"ln 2 = {_LN2:.4g}, what guessing yes or no gives"
     if weight is not None:
         words = f"{_LN2 * factor:.4g}, what guessing yes or no gives with this pos_weight"
-    return Guess(words, _LN2 * factor * times, target.numel(), "binary", times=times, hard=hard)
+    return LossGuess(words, _LN2 * factor * times, target.numel(), "binary", times=times, hard=hard)
 
 
-def _numbers(node: Any, summed: bool) -> Guess | None:
+def _numbers(node: Any, summed: bool) -> LossGuess | None:
     target = saved(node, "_saved_target").float()
     variance = float(target.var(correction=0))
     size = max(float(side.float().square().mean().sqrt()) for side in (target, saved(node, "_saved_self")))
     times = target.numel() if summed else 1
     words = f"{variance:.4g}, the variance of the targets, which their mean as an answer gives"
-    return Guess(words, variance * times, target.numel(), "numbers", size, times)
+    return LossGuess(words, variance * times, target.numel(), "numbers", size, times)
 
 
 _READERS = {

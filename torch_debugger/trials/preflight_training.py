@@ -28,7 +28,7 @@ _OTHER_RATES = (1e-3, 1e-2)
 
 
 @dataclass(frozen=True)
-class Aim:
+class LossGoal:
     """Where the loss starts, and whether it is known how low it can go: to zero."""
 
     start: float
@@ -59,15 +59,17 @@ def try_overfit(case: Case, tell: Tell) -> TrialResult:
     return dataclasses.replace(result, numbers=numbers, curve=best[1].losses)
 
 
-def aim_of(case: Case) -> Aim:
+def aim_of(case: Case) -> LossGoal:
     loss = case.loss()
     value, guess = loss.item(), guess_for(loss)
     if guess is None or not math.isfinite(value):
         binding = value > 0 and not case.no_inputs
-        return Aim(value if math.isfinite(value) else 1.0, False, _noise(case), binding)
+        return LossGoal(value if math.isfinite(value) else 1.0, False, _noise(case), binding)
     sides, again = sides_of(loss), sides_of(case.loss())
     if sides is not None and again is not None and not torch.equal(sides[1], again[1]):
-        return Aim(value, False, math.inf, False)  # the step makes new targets each time: there is no batch to learn
+        return LossGoal(
+            value, False, math.inf, False
+        )  # the step makes new targets each time: there is no batch to learn
     single = guess.targets == case.samples  # one target a sample
     twins = False
     if single and sides is not None:
@@ -80,7 +82,7 @@ def aim_of(case: Case) -> Aim:
     start = guess.loss if to_zero else value
     learned = sum(each.numel() for each in case.parameters().values())
     frozen = learned < 0.5 * sum(each.numel() for model in case.models.values() for each in model.parameters())
-    return Aim(start, to_zero, noise, limit=limit, frozen=frozen, twins=twins)
+    return LossGoal(start, to_zero, noise, limit=limit, frozen=frozen, twins=twins)
 
 
 def _noise(case: Case) -> float:
@@ -90,7 +92,7 @@ def _noise(case: Case) -> float:
     return (max(losses) - min(losses)) / max(abs(sum(losses)) / _LOOKS, 1e-12)
 
 
-def _tries(case: Case, aim: Aim, tell: Tell) -> Iterator[tuple[Way, Fit]]:
+def _tries(case: Case, aim: LossGoal, tell: Tell) -> Iterator[tuple[TrainingWay, TrainingFit]]:
     """With the case's own optimizer, then with others, until one has learned the batch."""
     for rate in (None, *_OTHER_RATES):
         with case.undone():
@@ -107,13 +109,15 @@ def _tries(case: Case, aim: Aim, tell: Tell) -> Iterator[tuple[Way, Fit]]:
                     each.eval()
                 with torch.no_grad():
                     loss = case.loss().item()
-                found = Fit((*found.losses[:-1], min(loss, found.last)), found.in_time, enough=True)
+                found = TrainingFit((*found.losses[:-1], min(loss, found.last)), found.in_time, enough=True)
         yield way, found
         if aim.share(found.last) <= (_LEARNED if aim.to_zero else _HALF):
             return
 
 
-def _judged(aim: Aim, clips: bool, own: tuple[Way, Fit] | None, best: tuple[Way, Fit]) -> TrialResult:
+def _judged(
+    aim: LossGoal, clips: bool, own: tuple[TrainingWay, TrainingFit] | None, best: tuple[TrainingWay, TrainingFit]
+) -> TrialResult:
     way, found = best
     said = f"With {way.words} the loss went from {found.first:.4g} to {found.last:.4g} in {steps(found.steps)}"
     in_sentence = f"{said[0].lower()}{said[1:]}"
@@ -148,7 +152,7 @@ def _judged(aim: Aim, clips: bool, own: tuple[Way, Fit] | None, best: tuple[Way,
     return passed(OVERFIT_NAME, f"{said}.")
 
 
-def _trouble(aim: Aim, own: Fit) -> str:
+def _trouble(aim: LossGoal, own: TrainingFit) -> str:
     if not math.isfinite(own.last):
         return f"the loss becomes {own.losses[-1]:g} after {steps(own.steps)}"
     if own.last > max(aim.start, own.first):
@@ -303,11 +307,11 @@ class Learned:
         if self.noise > NOISY:
             raise NotPossibleError("The loss changes by chance from step to step, so that nothing can be compared.")
 
-    def way(self, case: Case) -> Way:
+    def way(self, case: Case) -> TrainingWay:
         own = own_way(case) if self.own else None
         return own or other_way(case, self.rate)
 
-    def fit(self, case: Case, *, call: Call | None, steps: int, tell: Tell) -> Fit:
+    def fit(self, case: Case, *, call: Call | None, steps: int, tell: Tell) -> TrainingFit:
         """From the case as it is, which is left as it was."""
         with case.undone():
             return fit(case, self.way(case).optimizer, call=call, steps=steps, tell=tell)
@@ -320,7 +324,7 @@ _BUSY_S, _LONGEST_S = 10.0, 60.0  # of the training itself; with what other proc
 
 
 @dataclass(frozen=True)
-class Way:
+class TrainingWay:
     """How to train: the case's own optimizer, or one of ours."""
 
     optimizer: Optimizer
@@ -329,7 +333,7 @@ class Way:
 
 
 @dataclass(frozen=True)
-class Fit:
+class TrainingFit:
     losses: tuple[float, ...]
     in_time: bool = True  # there was time for all steps
     enough: bool = False  # the last loss was what was wanted
@@ -360,7 +364,7 @@ def fit(
     enough: Callable[[int, float], bool] = lambda step, loss: False,
     before: Callable[[int], None] = lambda step: None,
     tell: Tell = lambda step, loss: None,
-) -> Fit:
+) -> TrainingFit:
     """The losses, from the first one to that after the last step; ends early where one is enough or NaN."""
     losses: list[float] = []
     busy_s, wall_s = time.thread_time(), time.monotonic()
@@ -372,8 +376,8 @@ def fit(
         late = time.thread_time() - busy_s > _BUSY_S or time.monotonic() - wall_s > _LONGEST_S
         done = enough(step, loss)
         if not math.isfinite(loss) or done or late:
-            return Fit(tuple(losses), not late, done)
-    return Fit(tuple(losses))
+            return TrainingFit(tuple(losses), not late, done)
+    return TrainingFit(tuple(losses))
 
 
 def _step(case: Case, optimizer: Optimizer, call: Call | None, *, last: bool) -> float:
@@ -391,7 +395,7 @@ def _step(case: Case, optimizer: Optimizer, call: Call | None, *, last: bool) ->
     return loss.item()
 
 
-def own_way(case: Case) -> Way | None:
+def own_way(case: Case) -> TrainingWay | None:
     """As the script has it; where a schedule starts from a low rate, with the rate that it leads to."""
     optimizer = case.optimizer
     if not case.parameters():
@@ -400,15 +404,15 @@ def own_way(case: Case) -> Way | None:
         return None
     for group in optimizer.param_groups:
         group["lr"] = max(group["lr"], group.get("initial_lr", 0.0))
-    return Way(optimizer, describe_optimizer(optimizer), own=True)
+    return TrainingWay(optimizer, describe_optimizer(optimizer), own=True)
 
 
-def other_way(case: Case, rate: float) -> Way:
+def other_way(case: Case, rate: float) -> TrainingWay:
     chosen = [each for each in optimized(case.optimizer) if each.requires_grad]
-    return Way(Adam(chosen or list(case.parameters().values()), lr=rate), f"Adam, lr {rate:g}", own=False)
+    return TrainingWay(Adam(chosen or list(case.parameters().values()), lr=rate), f"Adam, lr {rate:g}", own=False)
 
 
-def any_way(case: Case) -> Way:
+def any_way(case: Case) -> TrainingWay:
     return own_way(case) or other_way(case, 1e-3)
 
 

@@ -18,8 +18,8 @@ from typing import Any
 from torch_debugger.source.device_placement import name_of
 from torch_debugger.source.files import covers, is_user_file, tree_of
 from torch_debugger.source.statements import function_around
-from torch_debugger.source.variables import Moment
-from torch_debugger.trials.step_lines import Lines, lines_around
+from torch_debugger.source.variables import VariablesAt
+from torch_debugger.trials.step_lines import StepStatements, lines_around
 
 PASSED_OVER = "_rehearsal_passed_over"  # what a failing statement is handed to
 ONE_TURN = "_rehearsal_one_turn"  # what a training loop's iterator goes through
@@ -31,11 +31,11 @@ _UNTOUCHED = (
 )  # fmt: skip
 
 
-def is_in_loop(moment: Moment) -> bool:
+def is_in_loop(moment: VariablesAt) -> bool:
     return any(lines.in_loop for lines in lines_around(moment))
 
 
-def lines_ahead(moment: Moment, inner: str = "", *, whole_turn: bool = False) -> Lines | None:
+def lines_ahead(moment: VariablesAt, inner: str = "", *, whole_turn: bool = False) -> StepStatements | None:
     """inner: the function that the statement at the moment's line calls, which has been rehearsed: the
     statement goes on with what it gave back. Without one, or with `whole_turn`, the whole loop around the line
     has one more turn."""
@@ -45,7 +45,7 @@ def lines_ahead(moment: Moment, inner: str = "", *, whole_turn: bool = False) ->
         return None
     found = _after(scope.body, moment.line, inner, whole_turn or not inner)  # type: ignore[attr-defined]
     statements = shorter(copy.deepcopy(found))
-    return Lines(moment, [_guarded(each) for each in statements], in_loop=False) if statements else None
+    return StepStatements(moment, [_guarded(each) for each in statements], in_loop=False) if statements else None
 
 
 def _after(body: Sequence[ast.stmt], line: int, inner: str, whole_turn: bool) -> list[ast.stmt]:

@@ -23,7 +23,7 @@ from torch_debugger.model.nested_tensors import tensors_in
 from torch_debugger.records import Place, Rehearsal
 from torch_debugger.records.codec import to_plain
 from torch_debugger.source.frames import user_frame
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.trials.cpu_tensors import kept_on_the_cpu, left_behind
 from torch_debugger.trials.gpu_rehearsal import RehearsalProcess, prepare_torch, refusal
 from torch_debugger.trials.remaining_statements import (
@@ -49,7 +49,9 @@ class _FoundError(BaseException):
         self.record = record
 
 
-def start(moments: Sequence[Moment], moves: Iterable[tuple[nn.Module, Place]], step: int) -> RehearsalProcess | None:
+def start(
+    moments: Sequence[VariablesAt], moves: Iterable[tuple[nn.Module, Place]], step: int
+) -> RehearsalProcess | None:
     """Fork now, inside the first backward, and return at once. None where no module is put on an accelerator.
 
     moments: of the user's frames that led there without others between them, the innermost first.
@@ -72,7 +74,7 @@ def start(moments: Sequence[Moment], moves: Iterable[tuple[nn.Module, Place]], s
     return RehearsalProcess(ForkedTask(task, _TIME_LIMIT_S), draft)
 
 
-def _rehearsed(moments: Sequence[Moment], modules: Sequence[nn.Module], draft: Rehearsal) -> Rehearsal:
+def _rehearsed(moments: Sequence[VariablesAt], modules: Sequence[nn.Module], draft: Rehearsal) -> Rehearsal:
     from torch_debugger.model.forks import seal
     from torch_debugger.trials.device_mismatch import describe_script_mismatch as describe
     from torch_debugger.trials.pretended_gpu import ScriptPretence, line_of

@@ -19,16 +19,16 @@ from torch import nn
 from torch_debugger.source.files import covers, tree_of
 from torch_debugger.source.objects import is_one_of
 from torch_debugger.source.statements import function_around
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 
 ONCE_MORE = "once_more"  # the function that such lines become
 
 
 @dataclass(frozen=True)
-class Lines:
+class StepStatements:
     """Statements of the user's, up to the one at the moment's line."""
 
-    moment: Moment
+    moment: VariablesAt
     statements: list[ast.stmt]
     in_loop: bool
 
@@ -69,7 +69,7 @@ _SCOPES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Lambda)
 _UNREPEATABLE = (ast.Yield, ast.YieldFrom, ast.Await, ast.AsyncFor, ast.AsyncWith)
 
 
-def lines_around(moment: Moment) -> list[Lines]:
+def lines_around(moment: VariablesAt) -> list[StepStatements]:
     """Of the innermost loop around its line, then of the loop around that; else of its blocks and function."""
     tree, line = tree_of(moment.file), moment.line
     scope = function_around(tree, line) if tree is not None else None
@@ -80,7 +80,7 @@ def lines_around(moment: Moment) -> list[Lines]:
     found = []
     for body in bodies:
         end = max((at for at, each in enumerate(body) if covers(each, line)), default=-1)  # a line may hold several
-        found.append(Lines(moment, body[: end + 1], bool(loops)))
+        found.append(StepStatements(moment, body[: end + 1], bool(loops)))
     return found
 
 
@@ -124,7 +124,7 @@ def _is_model(node: ast.expr, variables: dict[str, Any]) -> bool:
 
 
 def _function(
-    statements: list[ast.stmt], moment: Moment, change: ast.NodeTransformer, *, copies: bool
+    statements: list[ast.stmt], moment: VariablesAt, change: ast.NodeTransformer, *, copies: bool
 ) -> Callable[[], Any]:
     """Wrapped in a loop of one turn, for `continue` and `break`, in a function, for `return`."""
     body = [change.visit(copy.deepcopy(each)) for each in statements]

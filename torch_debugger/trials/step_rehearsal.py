@@ -19,7 +19,7 @@ from torch.distributions import Distribution
 from torch_debugger.model.cuda_memory import CUBLAS_BYTES, CUBLAS_HOPPER_BYTES
 from torch_debugger.model.forks import ForkedTask
 from torch_debugger.model.reruns import randomness_kept
-from torch_debugger.model.step_memory import MemoryPeak, Site
+from torch_debugger.model.step_memory import AllocationSite, MemoryPeak
 from torch_debugger.records import Place, StepRehearsal
 from torch_debugger.records.run import CONTEXT_BYTES
 from torch_debugger.records.units import gpu_bytes, is_hopper
@@ -27,7 +27,7 @@ from torch_debugger.source.files import place_at
 from torch_debugger.system.errors import UsageError
 from torch_debugger.trials.gpu_rehearsal import rehearse
 from torch_debugger.trials.preflight_case import Call
-from torch_debugger.trials.rehearsed_step import Step, perform
+from torch_debugger.trials.rehearsed_step import RehearsedStep, perform
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _MODULES = 10  # of the largest ones are told
@@ -60,7 +60,11 @@ class StepRehearser:
     """Of one step; `tell` hears how many of its parts are done."""
 
     def __init__(
-        self, step: Step, call: Call, settings: RehearsalSettings, tell: Callable[[int], None] = lambda done: None
+        self,
+        step: RehearsedStep,
+        call: Call,
+        settings: RehearsalSettings,
+        tell: Callable[[int], None] = lambda done: None,
     ) -> None:
         # LBFGS runs the model inside of its step, as often as the numbers tell it to.
         optimizer = None if isinstance(step.optimizer, torch.optim.LBFGS) else step.optimizer
@@ -218,7 +222,7 @@ def load_fake_tensors() -> None:
     random.setstate(drawn)
 
 
-def perform_apart(step: Step, batch: int, *, real: bool, cublas_bytes: int) -> MemoryPeak:
+def perform_apart(step: RehearsedStep, batch: int, *, real: bool, cublas_bytes: int) -> MemoryPeak:
     def task() -> str:
         try:
             with eager_and_unchecked():
@@ -254,7 +258,7 @@ def perform_apart(step: Step, batch: int, *, real: bool, cublas_bytes: int) -> M
         raise UsageError(plain["usage"])
     if "error" in plain:
         raise FailedError(plain["error"])
-    return MemoryPeak(**{**plain, "site": Site(**plain["site"])})
+    return MemoryPeak(**{**plain, "site": AllocationSite(**plain["site"])})
 
 
 def _in_short(error: Exception) -> str:
@@ -268,7 +272,7 @@ def _in_short(error: Exception) -> str:
 _DICTIONARIES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 
 
-def perform_in_place(step: Step, batch: int, *, cublas_bytes: int) -> MemoryPeak:
+def perform_in_place(step: RehearsedStep, batch: int, *, cublas_bytes: int) -> MemoryPeak:
     with _undone(step), randomness_kept(), eager_and_unchecked():
         return perform(step, batch, cublas_bytes=cublas_bytes)
 
@@ -286,7 +290,7 @@ def eager_and_unchecked() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _undone(step: Step) -> Iterator[None]:
+def _undone(step: RehearsedStep) -> Iterator[None]:
     """Each dictionary of the modules and of the optimizer is the same one afterwards, and holds the same."""
     changed: list[dict[str, Any]] = []
     for module in (each for model in step.models.values() for each in model.modules()):

@@ -12,13 +12,13 @@ from torch import nn
 from torch.optim import Optimizer
 
 from torch_debugger.model.nested_tensors import tensors_in
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.system.errors import UsageError
-from torch_debugger.trials.first_step import FirstBackward, OwnLoss, StepLines, Way, case_at_backward, own_losses
+from torch_debugger.trials.first_step import FirstBackward, LineRun, OwnLoss, StepLines, case_at_backward, own_losses
 from torch_debugger.trials.preflight import text_apart
 from torch_debugger.trials.preflight_case import Call, Case, one_number
-from torch_debugger.trials.rehearsed_step import Backward, Exchange, Step
-from torch_debugger.trials.step_lines import Lines
+from torch_debugger.trials.rehearsed_step import Backward, Exchange, RehearsedStep
+from torch_debugger.trials.step_lines import StepStatements
 
 LossFunction = Callable[..., torch.Tensor]
 
@@ -30,7 +30,7 @@ def step_of(
     loss: LossFunction | None,
     targets: Any,
     optimizer: Optimizer | None,
-) -> tuple[Step, Call]:
+) -> tuple[RehearsedStep, Call]:
     call = call_of(inputs)
     lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
     if lazy:
@@ -53,7 +53,7 @@ def step_of(
         return output, made
 
     batch, no_batch = batch_of([model], [call, targets])
-    return Step({name: model}, run, optimizer, batch, no_batch), call
+    return RehearsedStep({name: model}, run, optimizer, batch, no_batch), call
 
 
 def call_of(inputs: tuple[Any, ...]) -> Call:
@@ -80,12 +80,12 @@ def loss_of_outputs(output: Any) -> torch.Tensor:
 _MOST_ITEMS = 64  # of a list or a dictionary among the variables
 
 
-def step_at_backward(state: FirstBackward, accumulate: int) -> tuple[Step, Case]:
+def step_at_backward(state: FirstBackward, accumulate: int) -> tuple[RehearsedStep, Case]:
     """Raises NotPossibleError where no model was called."""
     case, way = case_at_backward(state, text_apart)
 
     def run(exchange: Exchange, backward: Backward) -> Any:
-        if isinstance(way, Way):
+        if isinstance(way, LineRun):
             lines = dataclasses.replace(way.lines, moment=_exchanged(way.lines, exchange))
             function = dataclasses.replace(way, lines=lines).function()
             assert function is not None  # it has run before
@@ -104,14 +104,14 @@ def step_at_backward(state: FirstBackward, accumulate: int) -> tuple[Step, Case]
         return output
 
     batch, no_batch = batch_of(case.models.values(), [case.call, state.batch])
-    step = Step(case.models, run, case.optimizer, batch, no_batch, accumulate)
-    if isinstance(way, Way):
+    step = RehearsedStep(case.models, run, case.optimizer, batch, no_batch, accumulate)
+    if isinstance(way, LineRun):
         late, zeros = _clearing(way.lines.statements[way.begin :])
         step = dataclasses.replace(step, clears_late=late, keeps_gradients=zeros)
     return step, case
 
 
-def _exchanged(lines: Lines, exchange: Exchange) -> Moment:
+def _exchanged(lines: StepStatements, exchange: Exchange) -> VariablesAt:
     """Only what the lines speak of: a script may hold its whole data set in a variable."""
     spoken = {node.id for each in lines.statements for node in ast.walk(each) if isinstance(node, ast.Name)}
     moment = lines.moment

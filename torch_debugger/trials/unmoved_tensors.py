@@ -27,7 +27,7 @@ from torch_debugger.source.device_placement import (
 from torch_debugger.source.files import class_source, nodes_of, place_at, tree_of, user_files, user_trees
 from torch_debugger.source.objects import is_a
 from torch_debugger.source.syntax import FunctionNode, argument_of, elements_of, function_in, parameters
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.trials.cpu_tensors import FrameLine
 from torch_debugger.trials.remaining_statements import codes_of
 
@@ -38,7 +38,9 @@ _PLACERS = frozenset({
 })  # fmt: skip
 
 
-def unmoved_model(models: Sequence[tuple[str, nn.Module]], moments: Sequence[Moment], step: int) -> Rehearsal | None:
+def unmoved_model(
+    models: Sequence[tuple[str, nn.Module]], moments: Sequence[VariablesAt], step: int
+) -> Rehearsal | None:
     """`models`: those that were trained so far, with the user's names for them."""
     if len(models) != 1 or not moments:
         return None
@@ -61,7 +63,7 @@ def unmoved_model(models: Sequence[tuple[str, nn.Module]], moments: Sequence[Mom
     )  # fmt: skip
 
 
-def _trees_of(moments: Sequence[Moment]) -> list[ast.Module]:
+def _trees_of(moments: Sequence[VariablesAt]) -> list[ast.Module]:
     """Of these frames' files and of the user's files that they import, wherever those lie. A move in any of
     them that has run would have been seen; what counts here is one that waits for an accelerator."""
     waiting, trees = [moment.file for moment in moments], dict[str, ast.Module]()
@@ -87,7 +89,7 @@ def _moves(tree: ast.Module) -> list[ast.Call]:
     return [call for call in calls if isinstance(call.func, ast.Attribute) and call.func.attr in ("to", "cuda")]
 
 
-def _moves_no_module(call: ast.Call, tree: ast.Module, moment: Moment) -> bool:
+def _moves_no_module(call: ast.Call, tree: ast.Module, moment: VariablesAt) -> bool:
     """Of a tensor that is made there, of a variable that is one now, or of what a loop takes from somewhere."""
     assert isinstance(call.func, ast.Attribute)
     moved: ast.expr = call.func
@@ -107,7 +109,7 @@ def _moves_no_module(call: ast.Call, tree: ast.Module, moment: Moment) -> bool:
     return any(moved.id == name_of(part) for target in names for part in elements_of(target))
 
 
-def _moved_batch(moment: Moment) -> Place | None:
+def _moved_batch(moment: VariablesAt) -> Place | None:
     """The first line of the loop around backward() that moves what the loop takes."""
     tree = tree_of(moment.file)
     loops = [
@@ -175,7 +177,7 @@ def moved_weights(modules: Sequence[nn.Module]) -> set[int]:
     return {id(each) for module in modules for each in (*module.parameters(), *module.buffers())}
 
 
-def tensors_on_the_cpu(moments: Sequence[Moment]) -> dict[int, FrameLine]:
+def tensors_on_the_cpu(moments: Sequence[VariablesAt]) -> dict[int, FrameLine]:
     """Variables of these frames that no line of the script can have moved, with the line that makes each."""
     found: dict[int, FrameLine] = {}
     for moment in moments:

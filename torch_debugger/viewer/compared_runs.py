@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from torch_debugger.log.compare import compare
-from torch_debugger.log.folders import Found
+from torch_debugger.log.folders import FoundRun
 from torch_debugger.log.run import Run
 from torch_debugger.records.findings import Difference, Topic
 from torch_debugger.report.comparison import (
@@ -28,7 +28,7 @@ from torch_debugger.viewer.scalars import bounds, read_indexes
 
 _LARGEST_LOGS = 300_000_000  # bytes of both: every number of every step is held against the other's
 _MOST_KEPT = 8
-_kept: OrderedDict[tuple[Found, Found], dict[str, Any]] = OrderedDict()
+_kept: OrderedDict[tuple[FoundRun, FoundRun], dict[str, Any]] = OrderedDict()
 
 
 def answer_compare(query: Query) -> dict[str, Any]:

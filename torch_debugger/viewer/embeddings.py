@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torch_debugger.log.embeddings import (
-    Column,
     Embedding,
-    Points,
+    EmbeddingPoints,
+    LabelColumn,
     has_embeddings,
     inside,
     read_embeddings,
@@ -73,8 +73,8 @@ _MOST_NEIGHBOURS = 200
 
 
 class Loaded(NamedTuple):
-    points: Points  # those with finite coordinates
-    components: Components
+    points: EmbeddingPoints  # those with finite coordinates
+    components: PrincipalComponents
     left_out: int  # that have none
 
 
@@ -154,7 +154,7 @@ def _load(run: Run, embedding: Embedding) -> Loaded:
 def _loaded(folder: str, embedding: Embedding, version: tuple[int, int]) -> Loaded:
     points = read_points(folder, embedding, MOST_POINTS)
     finite = np.isfinite(points.matrix).all(axis=1)
-    kept = Points(points.matrix[finite], points.places[finite], points.all_points)
+    kept = EmbeddingPoints(points.matrix[finite], points.places[finite], points.all_points)
     if not len(kept.matrix):
         raise DebuggerError(f"No point of {embedding.tag!r} has finite coordinates.")
     return Loaded(kept, components_of(kept.matrix, _COMPONENTS), int((~finite).sum()))
@@ -170,7 +170,7 @@ def _distances(matrix: NDArray[np.float64], point: int, by: str) -> NDArray[np.f
     return np.asarray(1.0 - cosines)
 
 
-def _labels(run: Run, embedding: Embedding, points: Points, remarks: list[str]) -> list[Column]:
+def _labels(run: Run, embedding: Embedding, points: EmbeddingPoints, remarks: list[str]) -> list[LabelColumn]:
     try:
         return read_labels(run.folder, embedding, points)
     except DebuggerError as error:
@@ -193,7 +193,7 @@ def _sprite(run: Run, embedding: Embedding, remarks: list[str]) -> dict[str, int
     return {"width": width, "height": height, "columns": max(1, facts["width"] // width)}
 
 
-def _column(column: Column) -> dict[str, Any]:
+def _column(column: LabelColumn) -> dict[str, Any]:
     """Each different label once, and which of them each point has."""
     known: dict[str, int] = {}
     numbers = [known.setdefault(value, len(known)) for value in column.values]
@@ -212,14 +212,14 @@ _NOTHING = 1e-6  # of the variance
 Matrix = NDArray[np.float64]
 
 
-class Components(NamedTuple):
+class PrincipalComponents(NamedTuple):
     places: Matrix  # [points, kept]: the points, centred, along each component
     centre: Matrix  # [kept]: the mean along each component
     shares: Matrix  # [kept]: of the variance
     whole: bool  # whether nothing is left in the other dimensions: then distances and angles are exact
 
 
-def components_of(points: NDArray[np.float32], most: int) -> Components:
+def components_of(points: NDArray[np.float32], most: int) -> PrincipalComponents:
     values = points.astype(np.float64)
     mean = values.mean(axis=0)
     centred = values - mean
@@ -234,7 +234,7 @@ def components_of(points: NDArray[np.float32], most: int) -> Components:
     # The mean may point where no point differs: then it counts for angles all the same.
     inside = float(((mean @ axes) ** 2).sum())
     whole = 1 - shares.sum() < _NOTHING and abs(float(mean @ mean) - inside) <= _NOTHING * (1e-300 + float(mean @ mean))
-    return Components(places[:, order], (mean @ axes)[order], shares, bool(whole or kept == points.shape[1]))
+    return PrincipalComponents(places[:, order], (mean @ axes)[order], shares, bool(whole or kept == points.shape[1]))
 
 
 def _axes(centred: Matrix, kept: int) -> Matrix:

@@ -15,7 +15,7 @@ from torch_debugger.log.object_stores import is_url
 from torch_debugger.report.text import write_whole
 from torch_debugger.system.errors import UsageError
 from torch_debugger.viewer.questions import Query
-from torch_debugger.viewer.shown_runs import Shown, stand_of
+from torch_debugger.viewer.shown_runs import ShownRun, stand_of
 
 
 def answer_labels(query: Query) -> dict[str, Any]:
@@ -69,19 +69,19 @@ _writing = threading.Lock()
 Label = dict[str, Any]  # name, tags, note: those that were given
 
 
-class Entry(NamedTuple):
+class LabelEntry(NamedTuple):
     """Where the label of a run is kept."""
 
     folder: str
     key: str
 
 
-def entry_of(shown: Shown) -> Entry:
+def entry_of(shown: ShownRun) -> LabelEntry:
     """A run that is shown alone has its label where the folder around it has those of its neighbours."""
     if shown.found.name != ".":
-        return Entry(shown.root, shown.found.name)
+        return LabelEntry(shown.root, shown.found.name)
     folder, key = os.path.split(os.path.abspath(shown.root))
-    return Entry(folder, key)
+    return LabelEntry(folder, key)
 
 
 def read_labels(folder: str) -> dict[str, Label]:
@@ -96,7 +96,7 @@ def read_labels(folder: str) -> dict[str, Label]:
         return {}
 
 
-def change_label(entry: Entry, changes: Mapping[str, Any]) -> Label:
+def change_label(entry: LabelEntry, changes: Mapping[str, Any]) -> Label:
     """Sets what is given; an empty text or list takes it away. Returns the label as it is then."""
     with _writing:
         labels = read_labels(entry.folder)
@@ -174,7 +174,7 @@ def _spare_damaged(path: Path) -> None:
 _BESIDE = ("result.json", "report.md")  # what `torch-debugger run` writes at the end
 
 
-def delete_run(name: str, shown: Shown, confirm: object) -> list[str]:
+def delete_run(name: str, shown: ShownRun, confirm: object) -> list[str]:
     """The names of files that are left in the folder because they are not ours; none where it is gone."""
     folder = shown.found.folder
     if confirm != name:

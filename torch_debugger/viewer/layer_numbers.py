@@ -165,7 +165,7 @@ _BY_PLACE: tuple[Described, ...] = (
 NUMBERS: dict[str, Described] = {number.key: number for number in _BY_PLACE}
 
 
-class Look(NamedTuple):
+class LayerLook(NamedTuple):
     number: str
     step: int
     layers: tuple[str, ...]
@@ -173,14 +173,14 @@ class Look(NamedTuple):
 
 
 @dataclass
-class Gathered:
-    looks: dict[str, list[Look]] = field(default_factory=dict)  # by number
+class GatheredLooks:
+    looks: dict[str, list[LayerLook]] = field(default_factory=dict)  # by number
     order: dict[str, None] = field(default_factory=dict)  # layers, as they ran
 
 
-def gather(run: Run, wanted: Collection[str] = tuple(NUMBERS), only: str | None = None) -> Gathered:
+def gather(run: Run, wanted: Collection[str] = tuple(NUMBERS), only: str | None = None) -> GatheredLooks:
     """Of all layers, or of one."""
-    found = Gathered()
+    found = GatheredLooks()
     waiting: dict[str, TensorRows] = {}  # by optimizer: its parameters, until their update is told
     note_order = once_per_table(lambda table: found.order.update(dict.fromkeys(table.names)))
     narrow = only_layer(only) if only is not None else None
@@ -214,27 +214,27 @@ def layers_with(run: Run) -> dict[str, list[str]]:
     return {key: list(names) for key, names in found.items()}
 
 
-def _looks_in(record: Record, waiting: dict[str, TensorRows], wanted: frozenset[str]) -> Iterator[Look]:
+def _looks_in(record: Record, waiting: dict[str, TensorRows], wanted: frozenset[str]) -> Iterator[LayerLook]:
     if isinstance(record, Squasher):
         if SATURATION.key in wanted:
-            yield Look(SATURATION.key, record.step, (record.source,), np.array([record.saturated]))
+            yield LayerLook(SATURATION.key, record.step, (record.source,), np.array([record.saturated]))
     elif isinstance(record, TensorRows):
         if record.table.kind == "parameter":
             waiting[record.table.root] = record
         for number in LAYER_NUMBERS:
             if number.key in wanted and record.table.kind in number.kinds:
-                yield Look(number.key, record.step, record.table.names, number.read(record))
+                yield LayerLook(number.key, record.step, record.table.names, number.read(record))
         yield from _of_parameters(record, waiting.get(record.table.root), wanted)
 
 
-def _of_parameters(rows: TensorRows, before: TensorRows | None, wanted: frozenset[str]) -> Iterator[Look]:
+def _of_parameters(rows: TensorRows, before: TensorRows | None, wanted: frozenset[str]) -> Iterator[LayerLook]:
     update = rows if rows.table.kind == "update" else None
     if before is None or before.step != rows.step or rows.table.kind not in ("parameter", "update"):
         return
     layers, _ = layers_of(before.table.names)
     for number in PARAMETER_NUMBERS:
         if number.key in wanted and (number.key == "update.ratio") == (update is not None):
-            yield Look(number.key, rows.step, layers, number.read(before, update))
+            yield LayerLook(number.key, rows.step, layers, number.read(before, update))
 
 
 # A run has few headings and very many tables: what only depends on the heading is worked out once.

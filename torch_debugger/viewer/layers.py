@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from torch_debugger.log.run import Run
 from torch_debugger.records import SEVERITIES, Finding, ModelFact, ModuleFact
 from torch_debugger.system.errors import UsageError
-from torch_debugger.viewer.layer_numbers import NUMBERS, Look, Values, gather, layers_with, owner_of
+from torch_debugger.viewer.layer_numbers import NUMBERS, LayerLook, Values, gather, layers_with, owner_of
 from torch_debugger.viewer.questions import UNMEASURED, Query, as_json, steps_to_show
 
 ROWS_AT_ONCE = 200
@@ -89,24 +89,24 @@ _MOST_KEPT = 6
 
 
 @dataclass(frozen=True)
-class Grid:
+class LayerGrid:
     layers: list[str]
     steps: list[int]
     values: Values  # [layer, step]; UNMEASURED where nobody looked
 
-    def between(self, first: float, last: float) -> Grid:
+    def between(self, first: float, last: float) -> LayerGrid:
         chosen = [place for place, step in enumerate(self.steps) if first <= step <= last]
-        return Grid(self.layers, [self.steps[place] for place in chosen], self.values[:, chosen])
+        return LayerGrid(self.layers, [self.steps[place] for place in chosen], self.values[:, chosen])
 
-    def thinned(self) -> Grid:
+    def thinned(self) -> LayerGrid:
         chosen = steps_to_show(self.values, _MOST_STEPS)
-        return Grid(self.layers, [self.steps[place] for place in chosen], self.values[:, chosen])
+        return LayerGrid(self.layers, [self.steps[place] for place in chosen], self.values[:, chosen])
 
 
-_KEPT: weakref.WeakKeyDictionary[Run, dict[tuple[float, str, str], Grid]] = weakref.WeakKeyDictionary()
+_KEPT: weakref.WeakKeyDictionary[Run, dict[tuple[float, str, str], LayerGrid]] = weakref.WeakKeyDictionary()
 
 
-def whole_grid(run: Run, number: str, root: str) -> Grid:
+def whole_grid(run: Run, number: str, root: str) -> LayerGrid:
     """Every look, also of a run that is looked at again before anything was written."""
     kept = _KEPT.setdefault(run, {})
     key = (run.changed, number, root)
@@ -122,7 +122,7 @@ def whole_grid(run: Run, number: str, root: str) -> Grid:
     return kept[key]
 
 
-def fill(looks: Sequence[Look], layers: list[str]) -> Grid:
+def fill(looks: Sequence[LayerLook], layers: list[str]) -> LayerGrid:
     """Several looks at one step (of ranks, devices, optimizers) become one; no NaN is hidden by that."""
     rows = {layer: place for place, layer in enumerate(layers)}
     tables = {id(look.layers): look.layers for look in looks}
@@ -133,7 +133,7 @@ def fill(looks: Sequence[Look], layers: list[str]) -> Grid:
     values = np.full((len(layers), len(steps)), UNMEASURED)
     for look, known, where in shown:
         _enter(values[:, columns[look.step]], where, look.values[known])
-    return Grid(layers, steps, values)
+    return LayerGrid(layers, steps, values)
 
 
 def _places(names: Sequence[str], rows: Mapping[str, int]) -> tuple[Places, Places]:
@@ -223,7 +223,7 @@ _ZERO = {
 _COMPARED = {"activation.std": "deviation of outputs", "gradient.size": "gradient of outputs"}
 
 
-def what_stands_out(number: str, grid: Grid) -> list[str]:
+def what_stands_out(number: str, grid: LayerGrid) -> list[str]:
     """Sentences; none where nothing does."""
     if not grid.steps or not grid.layers:
         return []
@@ -243,7 +243,7 @@ def what_stands_out(number: str, grid: Grid) -> list[str]:
     return [sentence for sentence in said if sentence]
 
 
-def _count(grid: Grid, those: Chosen, of: Chosen, words: str) -> str:
+def _count(grid: LayerGrid, those: Chosen, of: Chosen, words: str) -> str:
     count = int(those.sum())
     if not count:
         return ""
@@ -251,7 +251,7 @@ def _count(grid: Grid, those: Chosen, of: Chosen, words: str) -> str:
     return f"{count} of {int(of.sum())} layers {words} at the last look: {named(names)}."
 
 
-def _not_finite(grid: Grid) -> str:
+def _not_finite(grid: LayerGrid) -> str:
     bad = ~np.isfinite(grid.values)
     if not bad.any():
         return ""
@@ -262,7 +262,7 @@ def _not_finite(grid: Grid) -> str:
     return f"This number is NaN or infinite in {where}, first at step {first} in {named(names)}."
 
 
-def _far_apart(what: str, grid: Grid, last: Values, known: Chosen) -> str:
+def _far_apart(what: str, grid: LayerGrid, last: Values, known: Chosen) -> str:
     """Between the largest and the smallest layer; zeros have a sentence of their own."""
     places = np.flatnonzero(known & (last > 0))
     if len(places) < 2:
@@ -274,7 +274,7 @@ def _far_apart(what: str, grid: Grid, last: Values, known: Chosen) -> str:
     return f"The {what} reaches {ends} at the last look."
 
 
-def _grown(grid: Grid, last: Values, known: Chosen) -> str:
+def _grown(grid: LayerGrid, last: Values, known: Chosen) -> str:
     first = grid.values[np.arange(len(grid.layers)), (grid.values != UNMEASURED).argmax(axis=1)]
     with np.errstate(divide="ignore", invalid="ignore"):
         those = known & (first > 0) & (last > _GROWN * first)

@@ -12,7 +12,7 @@ from torch_debugger.records import LedgerFact, OptimizerFact, TensorRows
 from torch_debugger.report.json_and_markdown import finding_to_json
 from torch_debugger.report.text import shown_path
 from torch_debugger.system.errors import UsageError
-from torch_debugger.viewer.layer_numbers import NUMBERS, Look, Values, gather, only_layer, owner_of
+from torch_debugger.viewer.layer_numbers import NUMBERS, LayerLook, Values, gather, only_layer, owner_of
 from torch_debugger.viewer.layers import Models, fill, findings_by_layer
 from torch_debugger.viewer.questions import UNMEASURED, Query, as_json, thinned
 
@@ -50,7 +50,7 @@ def _source(run: Run, models: Models, layer: str) -> dict[str, Any]:
     return {"kind": module.kind, "place": place, "settings": settings}
 
 
-def _curve(key: str, looks: list[Look], layer: str) -> dict[str, Any] | None:
+def _curve(key: str, looks: list[LayerLook], layer: str) -> dict[str, Any] | None:
     grid = fill([look for look in looks if layer in look.layers], [layer])
     values = grid.values[0]
     measured = values != UNMEASURED

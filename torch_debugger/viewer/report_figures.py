@@ -22,7 +22,7 @@ _COLUMNS = 280
 _WIDE_RANGE = 1000.0  # from here on a linear axis shows little but its largest values
 
 
-class Columns(NamedTuple):
+class PixelColumns(NamedTuple):
     """Of each column that holds anything, from left to right."""
 
     places: NDArray[np.int64]
@@ -70,7 +70,7 @@ def _plot(tag: str, curve: Curve, marked: Sequence[int]) -> Markup:
     return element("div", height_labels(axis), drawing, step_labels(first, last), class_="still-plot")
 
 
-def columns_of(curve: Curve, first: int, last: int) -> Columns:
+def columns_of(curve: Curve, first: int, last: int) -> PixelColumns:
     share = (curve.steps - first) / max(last - first, 1)
     column = np.minimum((share * _COLUMNS).astype(np.int64), _COLUMNS - 1)
     order = np.argsort(column, kind="stable")
@@ -79,7 +79,7 @@ def columns_of(curve: Curve, first: int, last: int) -> Columns:
     finite = np.isfinite(values)
     lowest = np.minimum.reduceat(np.where(finite, values, np.inf), starts)
     highest = np.maximum.reduceat(np.where(finite, values, -np.inf), starts)
-    return Columns(places, lowest, highest, np.logical_or.reduceat(~finite, starts))
+    return PixelColumns(places, lowest, highest, np.logical_or.reduceat(~finite, starts))
 
 
 def axis_of(lowest: NDArray[np.float64], highest: NDArray[np.float64]) -> Axis:
@@ -89,7 +89,7 @@ def axis_of(lowest: NDArray[np.float64], highest: NDArray[np.float64]) -> Axis:
     return Axis(low, high, low > 0 and high / low > _WIDE_RANGE)
 
 
-def line_of(columns: Columns, finite: NDArray[np.bool_], axis: Axis) -> str:
+def line_of(columns: PixelColumns, finite: NDArray[np.bool_], axis: Axis) -> str:
     """Down and up again in each column that holds several values; broken where none is finite."""
     path: list[str] = []
     pen = "M"
@@ -108,7 +108,7 @@ def _across(places: NDArray[np.int64]) -> list[str]:
     return [f"{(place + 0.5) / _COLUMNS * WIDTH:g}" for place in places.tolist()]
 
 
-def _crosses(columns: Columns) -> str:
+def _crosses(columns: PixelColumns) -> str:
     """A small x above the curve for each column with a NaN or an infinity."""
     where = _across(columns.places[columns.lost])
     return "".join(f"M{x} 4m-3 0l6 7m0 -7l-6 7" for x in where)

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from torch_debugger._version import __version__
-from torch_debugger.log.folders import Found
+from torch_debugger.log.folders import FoundRun
 from torch_debugger.log.run import Run
 from torch_debugger.system.errors import UsageError
 from torch_debugger.viewer.questions import File, Query, find_answer, page_file
@@ -31,7 +31,7 @@ from torch_debugger.viewer.report_questions import (
     shared_questions,
 )
 from torch_debugger.viewer.runs import details_of, rows_of
-from torch_debugger.viewer.shown_runs import Shown, ShownRuns
+from torch_debugger.viewer.shown_runs import ShownRun, ShownRuns
 
 MARK = "<!-- a report of torch-debugger -->"
 _MOST_BYTES = 1_000_000
@@ -149,7 +149,7 @@ class ChosenRuns(ShownRuns):
     def __init__(self, runs: Sequence[Run]) -> None:
         super().__init__({})
         self._runs = {run.name: run for run in runs}
-        self._shown = {run.name: Shown(_found(run), os.path.dirname(run.folder)) for run in runs}
+        self._shown = {run.name: ShownRun(_found(run), os.path.dirname(run.folder)) for run in runs}
         found = {name: shown.found for name, shown in self._shown.items()}
         rows_of(self).tell(found, math.inf)  # whole, as nobody asks a file again
         details_of(self).tell(found, list(found), math.inf)
@@ -157,7 +157,7 @@ class ChosenRuns(ShownRuns):
     def names(self) -> list[str]:
         return list(self._runs)
 
-    def all_shown(self) -> dict[str, Shown]:
+    def all_shown(self) -> dict[str, ShownRun]:
         return self._shown
 
     def ask(self, name: str, question: Callable[[Run], _Answer]) -> _Answer:
@@ -169,8 +169,8 @@ class ChosenRuns(ShownRuns):
         return {"version": "report", "growing": False}
 
 
-def _found(run: Run) -> Found:
-    return Found(run.name, run.folder, run.changed, run.read_bytes)
+def _found(run: Run) -> FoundRun:
+    return FoundRun(run.name, run.folder, run.changed, run.read_bytes)
 
 
 # The answers that a report holds: those that fit, the most wanted first.

@@ -13,7 +13,7 @@ from weakref import WeakKeyDictionary
 
 from torch_debugger._version import __version__
 from torch_debugger.log.findings import RESULT_FILE
-from torch_debugger.log.folders import Found
+from torch_debugger.log.folders import FoundRun
 from torch_debugger.log.run import Run
 from torch_debugger.log.run_facts import Outline, read_outline
 from torch_debugger.viewer.questions import Query, as_json, last_value, read_names, thin_curve
@@ -75,7 +75,7 @@ _ROWS: WeakKeyDictionary[ShownRuns, RunRows] = WeakKeyDictionary()
 _DETAILS: WeakKeyDictionary[ShownRuns, RunDetails] = WeakKeyDictionary()
 
 
-def found_on(shown_runs: ShownRuns) -> dict[str, Found]:
+def found_on(shown_runs: ShownRuns) -> dict[str, FoundRun]:
     """By name, nothing opened: where each run is, when it was last written and how large it is."""
     return {name: shown.found for name, shown in shown_runs.all_shown().items()}
 
@@ -95,7 +95,7 @@ _FRESH_S = 120.0  # a log without a result that was written to this lately may s
 _State = tuple[float, int, float]  # when the log was written, its size, when the result was written
 
 
-class Table(NamedTuple):
+class RunsTable(NamedTuple):
     version: str
     rows: list[dict[str, Any]] | None  # the one that was written last comes first; None: as in that version
     pending: int  # how many could not be read in the time
@@ -108,7 +108,7 @@ class RunRows:
         self._lock = threading.Lock()
         self._outlines: dict[str, tuple[_State, Outline]] = {}
 
-    def tell(self, found: Mapping[str, Found], within_s: float, since: str = "") -> Table:
+    def tell(self, found: Mapping[str, FoundRun], within_s: float, since: str = "") -> RunsTable:
         until = time.monotonic() + within_s
         newest = sorted(found, key=lambda name: (-found[name].changed, name))
         states = {name: _state(found[name]) for name in newest}
@@ -118,10 +118,10 @@ class RunRows:
         pending = sum(outline is None for outline in outlines.values())
         version = _version(states, pending)
         if version == since:
-            return Table(version, None, pending)
-        return Table(version, [_row(name, found[name], outlines[name]) for name in newest], pending)
+            return RunsTable(version, None, pending)
+        return RunsTable(version, [_row(name, found[name], outlines[name]) for name in newest], pending)
 
-    def _outline(self, found: Found, name: str, state: _State, until: float) -> Outline | None:
+    def _outline(self, found: FoundRun, name: str, state: _State, until: float) -> Outline | None:
         kept = self._outlines.get(name)
         if kept is not None and kept[0] == state:
             return kept[1]
@@ -132,7 +132,7 @@ class RunRows:
         return outline
 
 
-def _state(found: Found) -> _State:
+def _state(found: FoundRun) -> _State:
     return found.changed, found.size_bytes, _written(os.path.join(found.folder, RESULT_FILE))
 
 
@@ -149,7 +149,7 @@ def _written(path: str) -> float:
         return 0.0
 
 
-def _row(name: str, found: Found, outline: Outline | None) -> dict[str, Any]:
+def _row(name: str, found: FoundRun, outline: Outline | None) -> dict[str, Any]:
     row = {"name": name, "changed": found.changed, "size_bytes": found.size_bytes}
     if outline is None:
         return {**row, "status": None}
@@ -189,7 +189,7 @@ class RunDetails:
         self._judged: dict[str, tuple[float, Details]] = {}  # when, and what was found
 
     def tell(
-        self, found: Mapping[str, Found], names: Sequence[str], within_s: float
+        self, found: Mapping[str, FoundRun], names: Sequence[str], within_s: float
     ) -> tuple[dict[str, Details], list[str]]:
         """Of those that could be read in the time, at least one; and the names of the others."""
         until = time.monotonic() + within_s
@@ -204,11 +204,11 @@ class RunDetails:
                 told[name] = details or self._read(name, found[name])
         return told, pending
 
-    def _known(self, name: str, found: Found) -> Details | None:
+    def _known(self, name: str, found: FoundRun) -> Details | None:
         kept = self._kept.get(name)
         return kept[2] if kept is not None and kept[:2] == (found.changed, found.size_bytes) else None
 
-    def _read(self, name: str, found: Found) -> Details:
+    def _read(self, name: str, found: FoundRun) -> Details:
         with self._lock:
             details = _details(found, name) | self._verdict(found, name)
             self._kept[name] = (found.changed, found.size_bytes, details)
@@ -216,7 +216,7 @@ class RunDetails:
                 self._kept.popitem(last=False)
         return details
 
-    def _verdict(self, found: Found, name: str) -> Details:
+    def _verdict(self, found: FoundRun, name: str) -> Details:
         """Of a run that is not over, judged from its records: that takes a while and is not done each time."""
         if _has_result(found) or found.size_bytes > _LARGEST_JUDGED:
             return {}
@@ -227,11 +227,11 @@ class RunDetails:
         return verdict
 
 
-def _has_result(found: Found) -> bool:
+def _has_result(found: FoundRun) -> bool:
     return os.path.isfile(os.path.join(found.folder, RESULT_FILE))
 
 
-def _details(found: Found, name: str) -> Details:
+def _details(found: FoundRun, name: str) -> Details:
     if found.size_bytes > _LARGEST_LOG:
         return {"too_large": True}
     try:
@@ -258,7 +258,7 @@ def _of_log(run: Run) -> Details:
     }
 
 
-def _judgement(found: Found, name: str) -> Details:
+def _judgement(found: FoundRun, name: str) -> Details:
     try:
         verdict = Run(found.folder, name).verdict
     except Exception:  # whatever the log holds: its row says so by `fault`

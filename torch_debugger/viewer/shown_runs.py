@@ -13,7 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Protocol, TypeVar
 
-from torch_debugger.log.folders import Found, event_files, find_runs, find_stored_runs, series_folders
+from torch_debugger.log.folders import FoundRun, event_files, find_runs, find_stored_runs, series_folders
 from torch_debugger.log.object_stores import is_url, named_place
 from torch_debugger.log.run import Run
 from torch_debugger.log.run_facts import may_grow
@@ -50,10 +50,10 @@ class ShownRuns:
         known = self._finder.all()
         return sorted(known, key=lambda name: (-known[name].found.changed, name))
 
-    def all_shown(self) -> dict[str, Shown]:
+    def all_shown(self) -> dict[str, ShownRun]:
         return self._finder.all()
 
-    def shown(self, name: str) -> Shown:
+    def shown(self, name: str) -> ShownRun:
         """Where the run is. Raises UsageError for what is no run here, or is gone."""
         shown = self._finder.find(name)
         if shown is None:
@@ -163,10 +163,10 @@ _QUICK_S = 0.05  # a look that nobody minds waiting for
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class ShownRun:
     """A run that was found, and the folder below which it was."""
 
-    found: Found
+    found: FoundRun
     root: str
 
 
@@ -175,11 +175,11 @@ class RunFinder:
         self.folders = dict(folders)
         self.of_others = of_others
         self._ours: set[str] = set()  # folders
-        self._known: dict[str, Shown] = {}
+        self._known: dict[str, ShownRun] = {}
         self._looked_s, self._took_s = -float("inf"), 0.0
         self._look_lock = threading.Lock()
 
-    def all(self) -> dict[str, Shown]:
+    def all(self) -> dict[str, ShownRun]:
         """By name."""
         if self._is_due():
             if self._took_s > _QUICK_S:
@@ -188,7 +188,7 @@ class RunFinder:
                 self._look()
         return self._known
 
-    def find(self, name: str) -> Shown | None:
+    def find(self, name: str) -> ShownRun | None:
         """One that is not known may have begun a moment ago: it is looked for again, but not all the time."""
         known = self.all().get(name)
         if known is None and self._is_due():
@@ -210,7 +210,7 @@ class RunFinder:
                 return
             started = time.monotonic()
             self._known = {
-                os.path.normpath(os.path.join(prefix, each.name)): Shown(each, root)
+                os.path.normpath(os.path.join(prefix, each.name)): ShownRun(each, root)
                 for prefix, root in self.folders.items()
                 for each in _runs_below(root)
                 if self.of_others or self._is_ours(each.folder)
@@ -224,7 +224,7 @@ class RunFinder:
         return folder in self._ours
 
 
-def _runs_below(root: str) -> list[Found]:
+def _runs_below(root: str) -> list[FoundRun]:
     if not is_url(root):
         return find_runs(root)
     try:
@@ -267,7 +267,7 @@ def _state(path: str) -> os.stat_result | None:
 
 
 # The traces of torch.profiler that a page shows: as they were read, or how far reading them has come.
-class Timeline(Protocol):
+class TimelineWindow(Protocol):
     """Of which the page asks for one stretch after the other."""
 
     @property
@@ -281,7 +281,7 @@ class Timeline(Protocol):
 @dataclass(frozen=True)
 class OpenTrace:
     report: TraceReport
-    timeline: Timeline
+    timeline: TimelineWindow
     findings: tuple[Finding, ...]
 
 

@@ -289,12 +289,12 @@ _WHOLE = {"training": "training thread"}
 
 
 @dataclass
-class _Part:
+class _TimedPart:
     name: str
     about: str
     quiet: bool  # of a library
     samples: int = 0
-    inside: dict[str, _Part] = field(default_factory=dict)
+    inside: dict[str, _TimedPart] = field(default_factory=dict)
 
     def to_json(self, key: str) -> dict[str, Any]:
         order = sorted(self.inside.items(), key=lambda item: -item[1].samples)
@@ -318,7 +318,7 @@ def sampled_of(run: Run) -> list[dict[str, Any]]:
 
 def _thread(stacks: SampledStacks, folder: str | None) -> dict[str, Any]:
     name = _WHOLE.get(stacks.who, stacks.who)
-    root = _Part(name, "", quiet=False)
+    root = _TimedPart(name, "", quiet=False)
     for number, taken in enumerate(stacks.nodes):
         part = root
         part.samples += taken.samples
@@ -349,13 +349,13 @@ def _way_to(stacks: SampledStacks, number: int) -> list[StackNode]:
     return [*reversed(lines), *library[:0:-1][:1], *library[:1]]
 
 
-def _part(node: StackNode, folder: str | None) -> _Part:
+def _part(node: StackNode, folder: str | None) -> _TimedPart:
     file = node.place.file or "?"
     if not node.is_users:
-        return _Part(node.function, f"a function of {_library(file)}", quiet=True)
+        return _TimedPart(node.function, f"a function of {_library(file)}", quiet=True)
     code = f" {node.place.code}" if node.place.code else ""
     name = f"{os.path.basename(file)}:{node.place.line}{code}"
-    return _Part(name, f"in {node.function}, {shown_path(file, folder)}:{node.place.line}", quiet=False)
+    return _TimedPart(name, f"in {node.function}, {shown_path(file, folder)}:{node.place.line}", quiet=False)
 
 
 def _library(file: str) -> str:

@@ -31,7 +31,7 @@ from torch_debugger.records import (
     UntrainedModel,
 )
 from torch_debugger.report.json_and_markdown import finding_to_json
-from torch_debugger.report.result import NO_SIGN_OF_TORCH, Chapter, Losses, RunDigest, RunResult, chapters_of
+from torch_debugger.report.result import NO_SIGN_OF_TORCH, Chapter, LossCurvePoints, RunDigest, RunResult, chapters_of
 from torch_debugger.report.sentences import cost_sentence, one_of, run_sentence, unseen, without_a_step
 from torch_debugger.report.text import diff_lines, excerpt_of, one_line, printable, shown_path
 from torch_debugger.system.redaction import redact_record
@@ -278,7 +278,7 @@ def told_result(run: Run) -> RunResult:
     return without_secrets
 
 
-def _losses(run: Run) -> Losses | None:
+def _losses(run: Run) -> LossCurvePoints | None:
     if run.loss_tag is None:
         return None
     curve = run.scalars(run.loss_tag)
@@ -286,4 +286,4 @@ def _losses(run: Run) -> Losses | None:
     finite = np.where(np.isfinite(curve.values), curve.values, np.inf)
     lowest = int(finite.argmin())
     known = (int(curve.steps[lowest]), float(finite[lowest])) if np.isfinite(finite[lowest]) else None
-    return Losses(points[0], points[1], known)
+    return LossCurvePoints(points[0], points[1], known)

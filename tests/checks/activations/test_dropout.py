@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 from tests.fakes import judged, losses, only, place, rows
-from torch_debugger.records import DropoutLook, GraphNode, LossGraph, ModelFact, ModuleFact, PhaseFact, Record
+from torch_debugger.records import AutogradNode, DropoutLook, LossGraph, ModelFact, ModuleFact, PhaseFact, Record
 
 STUCK = losses([1.6] * 40)
 
@@ -21,11 +21,11 @@ def ran(*names: str) -> Record:
 
 def masked_scores(inputs: tuple[int | None, ...] = (3, None)) -> LossGraph:
     nodes = (
-        GraphNode("NllLoss", (), (1,)),
-        GraphNode("LogSoftmax", (64, 5), (2,)),
-        GraphNode("Mul", (64, 5), inputs),
-        GraphNode("Addmm", (64, 5), (4,)),
-        GraphNode("torch::autograd::AccumulateGrad", (5, 8), (), parameter="net.fc1.weight"),
+        AutogradNode("NllLoss", (), (1,)),
+        AutogradNode("LogSoftmax", (64, 5), (2,)),
+        AutogradNode("Mul", (64, 5), inputs),
+        AutogradNode("Addmm", (64, 5), (4,)),
+        AutogradNode("torch::autograd::AccumulateGrad", (5, 8), (), parameter="net.fc1.weight"),
     )
     return LossGraph("loss", place(30), 1.6, nodes, (), 2)
 
@@ -67,7 +67,7 @@ def test_strong_dropout_that_is_usual_or_not_used_is_silent() -> None:
 
 def test_dropout_as_a_function_is_told_by_its_mask() -> None:
     graph = masked_scores()
-    mask = GraphNode("Mul", (64, 5), (3, None), saved={"dropped": 0.4}, place=place(22))
+    mask = AutogradNode("Mul", (64, 5), (3, None), saved={"dropped": 0.4}, place=place(22))
     nodes = (*graph.nodes[:2], mask, *graph.nodes[3:])
     assert only(judged([LossGraph("loss", place(30), 1.6, nodes, (), 2)], "dropout-on-output")).message == (
         "The dropout at train.py:22 sets 40% of the model's outputs to 0 before cross-entropy sees them: "

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.graphs import loss_graph, node
 from tests.fakes import findings_of, judged, losses, model, place
-from torch_debugger.records import Comparison, GraphNode, LossGraph, Place, Record
+from torch_debugger.records import AutogradNode, Comparison, LossGraph, Place, Record
 from torch_debugger.records.loss import Spread
 
 NAME = "norm-after-output"
@@ -56,9 +56,10 @@ RETURN = place(15, code="return self.act(self.out(x))")
 def relu_graph(*ops: str, returned: Place | None = RETURN) -> LossGraph:
     """The first op is the loss; each takes the next."""
     nodes = tuple(
-        GraphNode(op, (64, 1), (index + 1,), place=returned if op == "Relu" else None) for index, op in enumerate(ops)
+        AutogradNode(op, (64, 1), (index + 1,), place=returned if op == "Relu" else None)
+        for index, op in enumerate(ops)
     )
-    leaf = GraphNode("torch::autograd::AccumulateGrad", (1, 8), (), parameter="net.out.weight")
+    leaf = AutogradNode("torch::autograd::AccumulateGrad", (1, 8), (), parameter="net.out.weight")
     return LossGraph("loss", place(30, code="loss.backward()"), 0.5, (*nodes, leaf), (), 1)
 
 

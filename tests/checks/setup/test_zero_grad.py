@@ -6,7 +6,7 @@ from collections.abc import Iterable
 import pytest
 
 from tests.fakes import carried, findings_of, judged, loss_site, losses, only, optimizer, place
-from torch_debugger.records import CarriedGradient, Edit, Finding, GraphNode, LossGraph, Record, StepCycle
+from torch_debugger.records import AutogradNode, CarriedGradient, Edit, Finding, LossGraph, Record, StepCycle
 
 missing = findings_of("missing-zero-grad")
 
@@ -80,7 +80,7 @@ def cycles(backwards: Iterable[int] = (8, 8, 8)) -> list[StepCycle]:
 
 
 def graph(op: str = "MseLoss", reduction: str = "mean") -> LossGraph:
-    return LossGraph("loss", BACKWARD, 1.0, (GraphNode(op, (), (), saved={"reduction": reduction}),), (), 1)
+    return LossGraph("loss", BACKWARD, 1.0, (AutogradNode(op, (), (), saved={"reduction": reduction}),), (), 1)
 
 
 def unscaled(

@@ -6,7 +6,7 @@ from typing import Any
 from tests.checks.training.test_wrong_reparameterization import EXACT, look, reading
 from tests.checks.training.test_wrong_reparameterization import look as sampling
 from tests.fakes import findings_of, judged, model, only, optimizer, place, scalars
-from torch_debugger.records import Finding, FormFit, GraphNode, LatentLook, LatentSampling, LossGraph, Record
+from torch_debugger.records import AutogradNode, Finding, FormFit, LatentLook, LatentSampling, LossGraph, Record
 
 MODELS = [
     model({"netG": "Sequential"}, {"netG.0.weight": (8, 8)}, root="netG"),
@@ -20,9 +20,9 @@ OPTIMIZERS = [
 
 def graph(site: str, *parameters: str, op: str = "BinaryCrossEntropyWithLogits") -> LossGraph:
     leaf = "torch::autograd::AccumulateGrad"
-    leaves = [GraphNode(leaf, (8, 8), (), parameter=name) for name in parameters]
+    leaves = [AutogradNode(leaf, (8, 8), (), parameter=name) for name in parameters]
     inputs = tuple(range(1, len(leaves) + 1))
-    return LossGraph(site, place(20), 0.7, (GraphNode(op, (), inputs), *leaves), (), 1)
+    return LossGraph(site, place(20), 0.7, (AutogradNode(op, (), inputs), *leaves), (), 1)
 
 
 def losses_of(discriminator: float, generator: float, arrived: int = 50) -> list[Record]:
@@ -89,7 +89,7 @@ def test_latent_variables_that_are_used_or_not_yet_are_silent() -> None:
     assert not collapsed(latent(1, 0.1, 0.1), latent(100, 0.3, 0.3), latent(300, 0.0005, 0.02)), "one look"
 
 
-ERROR = GraphNode("MseLoss", (), (), place=place(22, code="error = F.mse_loss(output, x)"))
+ERROR = AutogradNode("MseLoss", (), (), place=place(22, code="error = F.mse_loss(output, x)"))
 WITH_ERROR = LossGraph("loss", place(33), 1.0, (ERROR,), (), 1, made=place(31, code="loss = error + kl"))
 FALLING = (latent(1, 0.05, 0.2), latent(2, 0.04, 0.2), latent(3, 0.03, 0.15))
 

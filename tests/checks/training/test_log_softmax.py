@@ -13,7 +13,7 @@ from tests.checks.graphs import chain, loss_graph, node
 from tests.checks.training.loss_terms import targets
 from tests.fakes import findings_of, judged, model
 from torch_debugger.model.autograd_graph import read_nodes
-from torch_debugger.records import Finding, GraphNode, LossGraph, Record
+from torch_debugger.records import AutogradNode, Finding, LossGraph, Record
 
 TARGET = torch.rand(8, 5).softmax(1)
 LABELS = torch.arange(8) % 5
@@ -67,7 +67,7 @@ def test_other_uses_of_probabilities_are_silent(loss: Callable[[], Tensor]) -> N
 NET = model({"net": "Net", "net.fc": "Linear"}, {"net.fc.weight": (5, 3)})
 
 
-def twice(outer: int = 1, inner: int = 1, *between: GraphNode) -> LossGraph:
+def twice(outer: int = 1, inner: int = 1, *between: AutogradNode) -> LossGraph:
     start = [node("NllLoss", (), 1), node("LogSoftmax", (8, 5), 2, dim=outer), *between]
     last = len(start)
     return loss_graph(*start, node("LogSoftmax", (8, 5), last + 1, dim=inner), node("Addmm", (8, 5)))

@@ -4,7 +4,7 @@ import pytest
 
 from tests.checks.graphs import Shape, chain, loss_graph, node
 from tests.fakes import findings_of, only, tensor
-from torch_debugger.records import GraphNode, LossGraph, Record
+from torch_debugger.records import AutogradNode, LossGraph, Record
 
 MODEL = node("Addmm", (8, 1))
 NAMES = (tensor("x", (8, 3)), tensor("y", (8,)), tensor("pred", (8, 1), requires_grad=True))
@@ -16,7 +16,7 @@ def built_in(loss: str = "MseLoss", given: tuple[int, ...] = (8, 1), made: tuple
     return loss_graph(node(loss, (), 1, None), node("Expand", made, 2), node("Addmm", given), tensors=NAMES)
 
 
-def by_hand(*operands: int | None, model: GraphNode = MODEL) -> LossGraph:
+def by_hand(*operands: int | None, model: AutogradNode = MODEL) -> LossGraph:
     """((pred - y) ** 2).mean()"""
     return loss_graph(node("Mean", (), 1), node("Pow", (8, 8), 2), node("Sub", (8, 8), *operands), model)
 

@@ -11,9 +11,9 @@ from tests.checks.training.loss_terms import comparison, targets
 from tests.fakes import findings_of, judged, loss_site, losses, model, optimizer, place
 from torch_debugger.checks.judge import verdict
 from torch_debugger.records import (
+    AutogradNode,
     CheckpointLoad,
     Finding,
-    GraphNode,
     InputLook,
     LossGraph,
     OptimizerFact,
@@ -84,7 +84,7 @@ SGD = optimizer("SGD", 0.05)
 
 
 def by_function(op: str = "MseLoss", reduction: str = "sum", shape: tuple[int, ...] = (128, 1)) -> LossGraph:
-    top: GraphNode = dataclasses.replace(node(op, (), 1), saved={"reduction": reduction})
+    top: AutogradNode = dataclasses.replace(node(op, (), 1), saved={"reduction": reduction})
     return loss_graph(top, node("Addmm", shape))
 
 

@@ -7,7 +7,7 @@ import pytest
 from tests.checks.graphs import chain, loss_graph, node
 from tests.checks.training.loss_terms import comparison, spread
 from tests.fakes import judged, loss_site, losses, model
-from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Spread
+from torch_debugger.records import AutogradNode, Comparison, Finding, LossGraph, Spread
 
 PRICES = spread(100_000, 500_000, 312_000, 61_000)
 SMALL = spread(-1, 2, 1.22, 0.3)
@@ -98,7 +98,7 @@ def test_targets_in_reach_are_silent(graph: LossGraph, comparisons: list[Compari
 
 def by_hand(other: int | None) -> LossGraph:
     """(tanh(...) - target) ** 2; `other` is the node of a second side that has a gradient."""
-    nodes = [node("Mean", (), 1), node("Pow", (64, 1), 2), GraphNode("Sub", (64, 1), (3, other))]
+    nodes = [node("Mean", (), 1), node("Pow", (64, 1), 2), AutogradNode("Sub", (64, 1), (3, other))]
     return loss_graph(*nodes, node("Tanh", (64, 1), 4), node("Addmm", (64, 1)))
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.checks.graphs import chain, loss_graph, node
 from tests.fakes import findings_of, judged, model, only, place
-from torch_debugger.records import Finding, GraphNode, ModuleFact, Place, Record, WeightedSum
+from torch_debugger.records import AutogradNode, Finding, ModuleFact, Place, Record, WeightedSum
 
 WRONG = chain(("NllLoss", ()), ("LogSoftmax", (8, 5)), ("Softmax", (8, 5)), ("Addmm", (8, 5)))
 NET = model({"net": "Net", "net.fc": "Linear"}, {"net.fc.weight": (5, 3)})
@@ -70,7 +70,7 @@ def test_healthy_uses_of_softmax_are_silent(healthy: Record) -> None:
     assert not twice(NET, healthy)
 
 
-def one_class(*nodes: GraphNode) -> list[Finding]:
+def one_class(*nodes: AutogradNode) -> list[Finding]:
     graph: Record = loss_graph(*nodes)
     return judged([graph], "softmax-over-one-class")
 
@@ -104,7 +104,7 @@ def test_a_softmax_over_one_output_in_front_of_a_binary_loss_is_an_error() -> No
     ],
     ids=["two classes", "a batch of one", "attention over one item"],
 )
-def test_other_softmaxes_are_silent(nodes: tuple[GraphNode, ...]) -> None:
+def test_other_softmaxes_are_silent(nodes: tuple[AutogradNode, ...]) -> None:
     assert not one_class(*nodes)
 
 
@@ -124,7 +124,7 @@ def test_attention_weights_that_are_all_one() -> None:
 wrong_dim = findings_of("softmax-wrong-dim")
 
 
-def graph(*above: GraphNode, shape: tuple[int, ...], dim: int, op: str = "LogSoftmax") -> Record:
+def graph(*above: AutogradNode, shape: tuple[int, ...], dim: int, op: str = "LogSoftmax") -> Record:
     """`above`, then a softmax of this shape over this dimension, then a layer."""
     last = len(above)
     return loss_graph(*above, node(op, shape, last + 1, dim=dim), node("Addmm", shape))

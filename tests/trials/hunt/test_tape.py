@@ -13,12 +13,12 @@ from torch.optim import optimizer as optimizers
 from torch.utils.data.dataloader import _BaseDataLoaderIter
 
 from torch_debugger.trials.anomaly_detection import AnomalyKinds, AnomalySettings, current_session, switch, trace
-from torch_debugger.trials.operation_recorder import Recorder
+from torch_debugger.trials.operation_recorder import OperationRecorder
 from torch_debugger.trials.operation_tape import Tape, leading_to
 
 
 @pytest.fixture
-def recorder() -> Iterator[Recorder]:
+def recorder() -> Iterator[OperationRecorder]:
     switch(AnomalySettings(AnomalyKinds(), 4, lambda anomaly: RuntimeError(anomaly)))
     session = current_session()
     assert session is not None
@@ -33,7 +33,7 @@ def names(tape: Tape, tensor: torch.Tensor) -> list[str]:
     return [getattr(step.function, "__name__", type(step.function).__name__) for step in steps]
 
 
-def test_it_holds_what_a_result_was_computed_from(recorder: Recorder) -> None:
+def test_it_holds_what_a_result_was_computed_from(recorder: OperationRecorder) -> None:
     x = torch.randn(3, 4)
     unrelated = x * 2
     y = nn.Linear(4, 2)(x + 1).relu().sum()
@@ -41,7 +41,7 @@ def test_it_holds_what_a_result_was_computed_from(recorder: Recorder) -> None:
     assert names(recorder.tape, unrelated) == ["mul"]
 
 
-def test_a_batch_is_let_go_with_the_last_result(recorder: Recorder) -> None:
+def test_a_batch_is_let_go_with_the_last_result(recorder: OperationRecorder) -> None:
     x = torch.randn(3, 4)
     gone = weakref.ref(x)
     y = nn.Linear(4, 2)(x).sum()
@@ -52,7 +52,7 @@ def test_a_batch_is_let_go_with_the_last_result(recorder: Recorder) -> None:
     assert gone() is None
 
 
-def test_a_running_mean_holds_no_batch_after_backward(recorder: Recorder) -> None:
+def test_a_running_mean_holds_no_batch_after_backward(recorder: OperationRecorder) -> None:
     net, running, batches = nn.Linear(4, 2), torch.zeros(()), []
     for _ in range(3):
         x = torch.randn(3, 4)
@@ -66,7 +66,7 @@ def test_a_running_mean_holds_no_batch_after_backward(recorder: Recorder) -> Non
     assert recorder.tape.made(running) is None
 
 
-def test_writing_into_a_result_or_a_view_of_it_is_done_again(recorder: Recorder) -> None:
+def test_writing_into_a_result_or_a_view_of_it_is_done_again(recorder: OperationRecorder) -> None:
     x = torch.zeros(6)
     y = x + 1
     y.view(2, 3)[1].fill_(0)
@@ -82,7 +82,7 @@ def test_writing_into_a_result_or_a_view_of_it_is_done_again(recorder: Recorder)
     assert traced.origin.operands[0].high == 2
 
 
-def test_a_tensor_from_elsewhere_is_kept_before_it_is_written_into(recorder: Recorder) -> None:
+def test_a_tensor_from_elsewhere_is_kept_before_it_is_written_into(recorder: OperationRecorder) -> None:
     x = torch.arange(4.0)
     x.sub_(1)
     y = x.sqrt()
@@ -95,7 +95,7 @@ def test_a_tensor_from_elsewhere_is_kept_before_it_is_written_into(recorder: Rec
     assert torch.equal(x, torch.arange(4.0) - 1)
 
 
-def test_what_was_changed_since_is_noticed(recorder: Recorder) -> None:
+def test_what_was_changed_since_is_noticed(recorder: OperationRecorder) -> None:
     x = torch.zeros(3)
     y = x.log()
     with torch.no_grad():
@@ -125,7 +125,7 @@ def test_torchs_own_functions_are_put_back() -> None:
     assert torch._C._len_torch_function_stack() == 0
 
 
-def test_devices_come_and_go_in_any_order(recorder: Recorder) -> None:
+def test_devices_come_and_go_in_any_order(recorder: OperationRecorder) -> None:
     with torch.device("meta"):
         assert torch.zeros(1).is_meta
     assert not torch.zeros(1).is_meta
@@ -141,7 +141,7 @@ def test_devices_come_and_go_in_any_order(recorder: Recorder) -> None:
     assert torch._C._len_torch_function_stack() == 1
 
 
-def test_an_optimizer_records_nothing_but_its_closure(recorder: Recorder) -> None:
+def test_an_optimizer_records_nothing_but_its_closure(recorder: OperationRecorder) -> None:
     net = nn.Linear(4, 2)
     net(torch.randn(3, 4)).sum().backward()
     before = recorder.tape.number
@@ -157,7 +157,7 @@ def test_an_optimizer_records_nothing_but_its_closure(recorder: Recorder) -> Non
     assert recorder.tape.number > before
 
 
-def test_an_error_of_ours_switches_it_off(recorder: Recorder, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_error_of_ours_switches_it_off(recorder: OperationRecorder, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Tape, "keep", lambda *arguments: 1 / 0)
     assert torch.equal(torch.ones(2) + 1, torch.full((2,), 2.0))
     assert recorder.fault == "ZeroDivisionError: division by zero"

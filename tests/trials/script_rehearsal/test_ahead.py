@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.trials.remaining_statements import FEW_TURNS, ONE_TURN, PASSED_OVER, RETURNED, Turns, lines_ahead
 
 LOOP = """\
@@ -52,7 +52,7 @@ def gone_through(
     file.write_text(source)
     seen: list[Any] = []
     function = source.partition("def ")[2].partition("(")[0]
-    lines = lines_ahead(Moment(str(file), line, function, {"seen": seen}, {}), inner, whole_turn=whole_turn)
+    lines = lines_ahead(VariablesAt(str(file), line, function, {"seen": seen}, {}), inner, whole_turn=whole_turn)
     run = lines.function(0) if lines is not None else None
     assert run is not None
     return run(), seen

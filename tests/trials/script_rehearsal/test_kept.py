@@ -6,7 +6,7 @@ from typing import Any
 
 import torch
 
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.trials.cpu_tensors import kept_on_the_cpu
 from torch_debugger.trials.device_mismatch import attribute_at, device_at
 
@@ -35,7 +35,7 @@ def test_what_an_object_keeps_and_no_line_moves(script: str) -> None:
     namespace: dict[str, Any] = {"torch": torch, "__name__": "train"}
     exec(compile(SOURCE, script, "exec"), namespace)
     scaled = namespace["Scaled"](3, "cpu")
-    moment = Moment(script, 17, "main", {"held": {"loss": scaled}}, {})
+    moment = VariablesAt(script, 17, "main", {"held": {"loss": scaled}}, {})
     assert kept_on_the_cpu([moment]) == {id(scaled.scale): (script, 4)}
 
 

@@ -6,7 +6,7 @@ import torch
 from torch.utils.data import DataLoader, TensorDataset
 
 from torch_debugger.records import Place
-from torch_debugger.source.variables import Moment
+from torch_debugger.source.variables import VariablesAt
 from torch_debugger.trials import unmoved_tensors as residence
 
 SOURCE = """\
@@ -34,7 +34,7 @@ def test_which_device_a_line_moves_to(script: str) -> None:
 
 def test_a_variable_that_no_line_moves_is_on_the_cpu(script: str) -> None:
     left, moved = torch.zeros(3), torch.zeros(3)
-    moment = Moment(script, 8, "<module>", {"left": left, "moved": moved}, {})
+    moment = VariablesAt(script, 8, "<module>", {"left": left, "moved": moved}, {})
     assert residence.tensors_on_the_cpu([moment]) == {id(left): (script, 6)}
 
 

@@ -9,9 +9,9 @@ from torch_debugger.checks.call_edits import replace_in_line
 from torch_debugger.checks.loss_graph import LossGraphCheck, first_operand, model_behind, operands, origin
 from torch_debugger.checks.trends import fallen_share
 from torch_debugger.records import (
+    AutogradNode,
     DropoutLook,
     Finding,
-    GraphNode,
     LossGraph,
     ModelFact,
     ModuleFact,
@@ -165,7 +165,7 @@ class DropoutOnOutput(LossGraphCheck):
         )
 
 
-def _dropped(graph: LossGraph) -> Iterator[tuple[GraphNode, GraphNode]]:
+def _dropped(graph: LossGraph) -> Iterator[tuple[AutogradNode, AutogradNode]]:
     """Loss functions that take a layer's output right after a mask, and these masks."""
     for node in nodes_with(graph, _TAKERS):
         mask = origin(graph, first_operand(graph, node))
@@ -175,7 +175,7 @@ def _dropped(graph: LossGraph) -> Iterator[tuple[GraphNode, GraphNode]]:
                 yield node, mask
 
 
-def _like(mask: GraphNode, graph: LossGraph, state: RunState) -> ModuleFact | None:
+def _like(mask: AutogradNode, graph: LossGraph, state: RunState) -> ModuleFact | None:
     """The model's last dropout with the mask's share, where no line of forward is known that returns one."""
     model = model_behind(graph, state) if mask.place is None else None
     share = mask.saved.get("dropped", 0.0)

@@ -17,7 +17,7 @@ from torch_debugger.checks.loss_graph import (
     prediction_in,
 )
 from torch_debugger.checks.trends import fallen_share
-from torch_debugger.records import Comparison, Finding, GraphNode, LossGraph, Record
+from torch_debugger.records import AutogradNode, Comparison, Finding, LossGraph, Record
 
 _SCORES = {"LogSoftmax": "cross-entropy", "BinaryCrossEntropyWithLogits": "binary cross-entropy on logits"}
 _DISTANCES = {
@@ -167,7 +167,7 @@ class NormAfterOutput(Check):
             if found is not None and fallen is not None and fallen < self.healthy_fall:
                 yield self._judge(graph, *found, fallen, state)
 
-    def _norm(self, graph: LossGraph) -> tuple[GraphNode, str] | None:
+    def _norm(self, graph: LossGraph) -> tuple[AutogradNode, str] | None:
         """The LayerNorm whose output is compared with a target, and by what."""
         if "NativeLayerNorm" not in numbers_by_op(graph):
             return None
@@ -179,7 +179,7 @@ class NormAfterOutput(Check):
                 return made, _DISTANCES[op_of(taker)]
         return None
 
-    def _judge(self, graph: LossGraph, norm: GraphNode, loss: str, fallen: float, state: RunState) -> Finding:
+    def _judge(self, graph: LossGraph, norm: AutogradNode, loss: str, fallen: float, state: RunState) -> Finding:
         names = [operand.parameter for operand in operands(graph, norm) if operand.parameter]
         path = names[0].rpartition(".")[0] if names else ""
         module = state.module(path) if path else None
@@ -206,7 +206,7 @@ class NormAfterOutput(Check):
         )
 
 
-def _compared(graph: LossGraph, taker: GraphNode) -> GraphNode | None:
+def _compared(graph: LossGraph, taker: AutogradNode) -> AutogradNode | None:
     """What an error measure takes from the model; of one written by hand, the side that has a graph."""
     if op_of(taker) not in _DISTANCES:
         return None

@@ -356,7 +356,7 @@ _TOLD = 4
 
 
 @dataclass(frozen=True, slots=True)
-class Difference:
+class ShapeDifference:
     """One tensor with both its shapes."""
 
     name: str
@@ -398,14 +398,14 @@ def explain_checkpoint_shapes(crash: CrashFact) -> Blame | None:
     )
 
 
-def _differences(load: ModelLoad) -> Iterator[Difference]:
+def _differences(load: ModelLoad) -> Iterator[ShapeDifference]:
     saved = {entry.name: entry.shape for entry in load.saved}
     for entry in load.wanted:
         if entry.name in saved and saved[entry.name] != entry.shape:
-            yield Difference(entry.name, saved[entry.name], entry.shape)
+            yield ShapeDifference(entry.name, saved[entry.name], entry.shape)
 
 
-def _sizes_fix(load: ModelLoad, differences: list[Difference], change: Change | None) -> str:
+def _sizes_fix(load: ModelLoad, differences: list[ShapeDifference], change: Change | None) -> str:
     settings = [setting for item in differences if (setting := _setting(load, item)) is not None]
     told = [f"`{item.layer.path}` with {item.keyword}={item.got} instead of {item.built_for}" for item in settings]
     sizes = f": {', '.join(list(dict.fromkeys(told))[:_TOLD])}" if told else ""
@@ -419,7 +419,7 @@ def _sizes_fix(load: ModelLoad, differences: list[Difference], change: Change | 
     )
 
 
-def _change(load: ModelLoad, differences: list[Difference]) -> Change | None:
+def _change(load: ModelLoad, differences: list[ShapeDifference]) -> Change | None:
     """The one number that, changed where the model is built, makes all shapes meet."""
     found = {(now, then) for item in differences for _, now, then in _sizes_of(load, item)}
     if len(found) != 1 or not all(item.sizes() for item in differences):
@@ -436,12 +436,12 @@ def _change(load: ModelLoad, differences: list[Difference]) -> Change | None:
     return Change(settings[0].fix("").rstrip("."), edit, settings[0].where)
 
 
-def _layer(load: ModelLoad, item: Difference) -> LayerFact | None:
+def _layer(load: ModelLoad, item: ShapeDifference) -> LayerFact | None:
     path = f"{load.name}.{item.name.rpartition('.')[0]}".rstrip(".")
     return next((layer for layer in load.layers if layer.path == path), None)
 
 
-def _sizes_of(load: ModelLoad, item: Difference) -> list[tuple[int, int, int]]:
+def _sizes_of(load: ModelLoad, item: ShapeDifference) -> list[tuple[int, int, int]]:
     """The differing sizes, of stacked tensors those of one of the parts: an LSTM stacks four gates."""
     layer = _layer(load, item)
     parts = _STACKED.get(layer.kind, 1) if layer is not None else 1
@@ -451,7 +451,7 @@ def _sizes_of(load: ModelLoad, item: Difference) -> list[tuple[int, int, int]]:
     ]
 
 
-def _setting(load: ModelLoad, item: Difference) -> Setting | None:
+def _setting(load: ModelLoad, item: ShapeDifference) -> Setting | None:
     layer, leaf = _layer(load, item), item.name.rpartition(".")[2]
     sizes = _SIZES.get((layer.kind, leaf), ()) if layer is not None else ()
     dimension, now, then = next(iter(_sizes_of(load, item)), (0, 0, 0))

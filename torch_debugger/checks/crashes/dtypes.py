@@ -17,8 +17,8 @@ from torch_debugger.checks.crashes.explanation import (
 from torch_debugger.checks.crashes.layers_and_losses import (
     CLASS_LOSSES,
     STRICT,
-    Entry,
     LossCall,
+    OutermostCall,
     change_input,
     loss_call,
     model_entry,
@@ -117,7 +117,7 @@ def _convert(crash: CrashFact, layer: LayerFact, odd: LocalTensor, cast: str) ->
     return change_input(crash, layer, f"{{}}{cast}", layer.inputs.index(odd), odd.name)
 
 
-def _entry_with(crash: CrashFact, layer: LayerFact, dtype: str) -> Entry | None:
+def _entry_with(crash: CrashFact, layer: LayerFact, dtype: str) -> OutermostCall | None:
     """The user's call of the model, if that was already given a tensor of this dtype."""
     if any(step.kind.startswith("Embedding") for step in crash.flow):
         return None  # the model takes indices: converting those would break the embedding

@@ -267,7 +267,7 @@ def _function(scope: str) -> ast.FunctionDef | None:
 
 # Where the user's code enters the model and its layers, and with what.
 @dataclass(frozen=True, slots=True)
-class Entry:
+class OutermostCall:
     """The user's outermost call of a module."""
 
     statement: Statement
@@ -279,11 +279,11 @@ class Entry:
         return self.statement.change([self.module.rpartition(".")[2]], pattern)
 
 
-def model_entry(crash: CrashFact) -> Entry | None:
+def model_entry(crash: CrashFact) -> OutermostCall | None:
     for frame, inner in zip(crash.frames, crash.frames[1:], strict=False):
         if frame.user and not inner.user and inner.module is not None:
             given = tuple(item for item in inner.tensors if item.name.startswith(("args[", "kwargs[")))
-            return Entry(statement_of(frame, inner.module), inner.module, given)
+            return OutermostCall(statement_of(frame, inner.module), inner.module, given)
     return None
 
 

@@ -19,7 +19,7 @@ from torch_debugger.checks.crashes.explanation import (
     shape_text,
     user_frame,
 )
-from torch_debugger.checks.crashes.layers_and_losses import Entry, constructor_place, model_entry
+from torch_debugger.checks.crashes.layers_and_losses import OutermostCall, constructor_place, model_entry
 from torch_debugger.checks.crashes.user_code import (
     Change,
     argument_of,
@@ -439,7 +439,7 @@ def _one_sample(crash: CrashFact, fact: SingleValueFact) -> MessageAndChange:
     return ": the model was called with one sample", _evaluate(crash, fact, entry)
 
 
-def _evaluate(crash: CrashFact, fact: SingleValueFact, entry: Entry | None) -> Change:
+def _evaluate(crash: CrashFact, fact: SingleValueFact, entry: OutermostCall | None) -> Change:
     """Write model.eval() above the call, or above the loop that makes it."""
     if not fact.tracks:
         where = crash.layer.place if crash.layer is not None and crash.layer.place.file else crash.place

@@ -14,7 +14,7 @@ from torch_debugger.checks.hangs import (
     SKIPPED,
     Deadlock,
     DeadlockCheck,
-    Scene,
+    HangSituation,
     doing_words,
     nccl_advice,
     nothing_moves,
@@ -49,7 +49,7 @@ class CollectiveSkipped(DeadlockCheck):
     title = "Only some ranks call a collective"
     reason = SKIPPED
 
-    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: HangSituation) -> Finding:
         fact = deadlock.first
         callers, others = ranks_in_words(deadlock.waiting), ranks_in_words(deadlock.odd)
         condition = fact.condition
@@ -86,7 +86,7 @@ class CollectivesOutOfOrder(DeadlockCheck):
     title = "Ranks wait in different collectives"
     reason = ORDER
 
-    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: HangSituation) -> Finding:
         odd = scene.facts[deadlock.odd[0]]
         parted = ranks_in_words(deadlock.odd)
         return self.finding(
@@ -106,7 +106,7 @@ class CollectivesOutOfOrder(DeadlockCheck):
         )
 
 
-def _numbers(deadlock: Deadlock, scene: Scene) -> str:
+def _numbers(deadlock: Deadlock, scene: HangSituation) -> str:
     begun = {fact.groups[0].sequence for fact in scene.facts.values() if fact.groups}
     known = len(begun) == 1 and min(begun) > 0
     return f" (it is number {min(begun):,} for all of them)" if known else ""
@@ -132,7 +132,7 @@ class CollectiveShapesDiffer(DeadlockCheck):
     title = "Ranks give tensors of different shapes to one collective"
     reason = SHAPES
 
-    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: HangSituation) -> Finding:
         odd, others = scene.facts[deadlock.odd[0]], deadlock.first
         has_left = _number(odd) > _number(others)
         return self.finding(

@@ -54,11 +54,11 @@ class WorkerMemoryGrows(Check):
     unknown_looks, unknown_bytes, unknown_passes, unknown_rest = 6, 512 * 2**20, 2, 0.25
 
     def __init__(self) -> None:
-        self._growths: dict[int, dict[int, Growth]] = {}  # by loader and process
+        self._growths: dict[int, dict[int, WorkerGrowth]] = {}  # by loader and process
 
     def see(self, record: WorkerLook, state: RunState) -> Iterable[Finding]:
         processes = self._growths.setdefault(record.loader, {})
-        looks = processes.setdefault(record.pid, Growth()).looks
+        looks = processes.setdefault(record.pid, WorkerGrowth()).looks
         looks.append(record)
         if len(looks) > 64:  # the ends tell how it grew
             del looks[1:-1:2]
@@ -68,7 +68,7 @@ class WorkerMemoryGrows(Check):
             last = {growth.looks[0].worker: growth for growth in self._growths[record.loader].values()}
             yield from self._judge(loader, list(last.values()))
 
-    def _judge(self, loader: LoaderFact, growths: Sequence[Growth]) -> Iterable[Finding]:
+    def _judge(self, loader: LoaderFact, growths: Sequence[WorkerGrowth]) -> Iterable[Finding]:
         known = [growth for growth in growths if len(growth.looks) >= self.least_looks and growth.own_bytes > 0]
         if not known or total(growths) < self.least_bytes:
             return
@@ -106,7 +106,7 @@ class WorkerMemoryGrows(Check):
         elif self._is_unexplained(loader, growths, most):
             yield self._unexplained(loader, growths, most)
 
-    def _is_endless(self, container: GrownContainer, loader: LoaderFact, most: Growth) -> bool:
+    def _is_endless(self, container: GrownContainer, loader: LoaderFact, most: WorkerGrowth) -> bool:
         if loader.samples is None:
             return total([most]) * loader.workers >= self.unknown_bytes
         if container.length > self.beyond * loader.samples:
@@ -115,7 +115,7 @@ class WorkerMemoryGrows(Check):
         wanted = container.entry_bytes * loader.samples * copies
         return wanted >= self.too_much * most.looks[-1].free_bytes
 
-    def _is_unexplained(self, loader: LoaderFact, growths: Sequence[Growth], most: Growth) -> bool:
+    def _is_unexplained(self, loader: LoaderFact, growths: Sequence[WorkerGrowth], most: WorkerGrowth) -> bool:
         length = loader.length or 0
         passes = most.looks[-1].batches * loader.workers / length if length else 0.0
         enough = len(most.looks) >= self.unknown_looks and passes >= self.unknown_passes
@@ -124,7 +124,7 @@ class WorkerMemoryGrows(Check):
     # Words
 
     def _container(
-        self, loader: LoaderFact, growths: Sequence[Growth], most: Growth, container: GrownContainer
+        self, loader: LoaderFact, growths: Sequence[WorkerGrowth], most: WorkerGrowth, container: GrownContainer
     ) -> Finding:
         place, name = container.place, container.name
         of = f" of `{container.owner}`" if container.owner else ""
@@ -150,7 +150,7 @@ class WorkerMemoryGrows(Check):
             entries=float(container.length),
         )
 
-    def _unexplained(self, loader: LoaderFact, growths: Sequence[Growth], most: Growth) -> Finding:
+    def _unexplained(self, loader: LoaderFact, growths: Sequence[WorkerGrowth], most: WorkerGrowth) -> Finding:
         return self._found(
             growths,
             most,
@@ -168,7 +168,7 @@ class WorkerMemoryGrows(Check):
         )
 
     def _found(
-        self, growths: Sequence[Growth], most: Growth, *, container: str, entries: float, **words: object
+        self, growths: Sequence[WorkerGrowth], most: WorkerGrowth, *, container: str, entries: float, **words: object
     ) -> Finding:
         first, last = most.looks[0], most.looks[-1]
         return self.finding(
@@ -185,7 +185,7 @@ class WorkerMemoryGrows(Check):
         )
 
 
-def _grown(growths: Sequence[Growth], most: Growth) -> str:
+def _grown(growths: Sequence[WorkerGrowth], most: WorkerGrowth) -> str:
     first, last = most.looks[0], most.looks[-1]
     rate = f", {kilobytes(most.own_bytes / most.batches)} a batch" if most.batches else ""
     all_of_them = f"; {megabytes(total(growths))} more in all workers" if len(growths) > 1 else ""
@@ -284,7 +284,7 @@ def _call(record: SharedHandle) -> str:
 
 # How the memory of a loader's workers has grown since each of them began.
 @dataclass
-class Growth:
+class WorkerGrowth:
     """The looks at one process."""
 
     looks: list[WorkerLook] = field(default_factory=list)
@@ -318,7 +318,7 @@ def added_bytes(container: GrownContainer) -> int:
     return (container.length - container.length_before) * container.entry_bytes
 
 
-def total(growths: Sequence[Growth]) -> int:
+def total(growths: Sequence[WorkerGrowth]) -> int:
     return sum(max(0, growth.own_bytes) for growth in growths)
 
 

@@ -12,7 +12,7 @@ from torch_debugger.checks.hangs import (
     OUT_OF_DATA,
     Deadlock,
     DeadlockCheck,
-    Scene,
+    HangSituation,
     doing_words,
     nothing_moves,
     seconds,
@@ -267,7 +267,7 @@ class RankOutOfData(DeadlockCheck):
     title = "A rank has no batches left while others wait for it"
     reason = OUT_OF_DATA
 
-    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: HangSituation) -> Finding:
         fact, odd = deadlock.first, deadlock.odd
         done = max(scene.facts[rank].batches for rank in odd)
         done_ranks, waiting = ranks_in_words(odd), ranks_in_words(deadlock.waiting)
@@ -288,6 +288,6 @@ class RankOutOfData(DeadlockCheck):
         )
 
 
-def _batches(deadlock: Deadlock, scene: Scene) -> dict[str, float | str]:
+def _batches(deadlock: Deadlock, scene: HangSituation) -> dict[str, float | str]:
     ranks = [*deadlock.odd, *deadlock.waiting]
     return {f"batches of rank {rank}": float(scene.facts[rank].batches) for rank in sorted(ranks)[:16]}

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from torch_debugger.checks.hangs import (
     UNKNOWN,
     HangCheck,
-    Scene,
+    HangSituation,
     awaited,
     deadlock_of,
     nccl_advice,
@@ -65,7 +65,7 @@ class TrainingStandsStill(HangCheck):
     last_resort = True
     explains = ("ranks-disagree",)  # what the others say once the one that stood still was ended
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
+    def judge(self, scene: HangSituation) -> Iterable[Finding]:
         fact = scene.first
         if fact.kind == COLLECTIVE and scene.world > 1:
             deadlock = deadlock_of(scene)
@@ -87,7 +87,7 @@ class TrainingStandsStill(HangCheck):
             f"{does}{f' at {spot(fact.place)}' if fact.place else ''}.{scene.others({rank})}",
         )
 
-    def _finding(self, fact: HangFact, scene: Scene, message: str) -> Finding:
+    def _finding(self, fact: HangFact, scene: HangSituation, message: str) -> Finding:
         return self.finding(
             severity="error",
             confidence=0.8,
@@ -121,7 +121,7 @@ class WorkerDeadlocked(HangCheck):
     name = "worker-deadlocked"
     title = "A worker of a loader waits for a lock that nobody releases"
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
+    def judge(self, scene: HangSituation) -> Iterable[Finding]:
         for rank, fact in scene.stuck((LOADER,)).items():
             worker = awaited(fact)
             if worker is not None and worker.kind in (LOCK, EVENT, CALL) and worker.lines:
@@ -168,7 +168,7 @@ class LockNeverReleased(HangCheck):
     name = "lock-never-released"
     title = "A lock, queue or event is waited for that nobody gives"
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
+    def judge(self, scene: HangSituation) -> Iterable[Finding]:
         for rank, fact in scene.stuck((LOCK, EVENT)).items():
             what = "a lock that is never released" if fact.kind == LOCK else "something that nobody sends"
             call = fact.call or fact.doing
@@ -241,7 +241,7 @@ class StalledRead(HangCheck):
     name = "stalled-read"
     title = "A file, pipe or socket is waited for and nothing comes"
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
+    def judge(self, scene: HangSituation) -> Iterable[Finding]:
         for rank, fact in scene.stuck((READ, LOADER)).items():
             reader = fact.stacks[0] if fact.kind == READ else awaited(fact)
             if reader is not None and (fact.kind == READ or reader.kind == READ):
@@ -301,7 +301,7 @@ class EndlessSample(HangCheck):
     name = "endless-sample"
     title = "A dataset works on one sample without end"
 
-    def judge(self, scene: Scene) -> Iterable[Finding]:
+    def judge(self, scene: HangSituation) -> Iterable[Finding]:
         for rank, fact in scene.stuck((LOADER, LOOP)).items():
             worker = awaited(fact)
             if fact.kind == LOOP:
@@ -310,7 +310,7 @@ class EndlessSample(HangCheck):
                 does = "loops" if worker.kind == LOOP else "sleeps"
                 yield self._finding(rank, fact, worker.users_line, worker.who, does, scene)
 
-    def _finding(self, rank: int, fact: HangFact, line: Place, who: str, does: str, scene: Scene) -> Finding:
+    def _finding(self, rank: int, fact: HangFact, line: Place, who: str, does: str, scene: HangSituation) -> Finding:
         batch = f"batch {fact.batches + 1:,}" if fact.batches >= 0 else "the next batch"
         return self.finding(
             severity="error",

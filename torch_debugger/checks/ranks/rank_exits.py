@@ -6,7 +6,16 @@ import signal
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import at_line
-from torch_debugger.checks.hangs import GONE, Deadlock, DeadlockCheck, Scene, nccl_advice, nothing_moves, seconds, spot
+from torch_debugger.checks.hangs import (
+    GONE,
+    Deadlock,
+    DeadlockCheck,
+    HangSituation,
+    nccl_advice,
+    nothing_moves,
+    seconds,
+    spot,
+)
 from torch_debugger.checks.rank_checks import RankCheck, RankStates
 from torch_debugger.records import CollectiveKind, CollectivesFact, CrashFact, Finding, HangFact, Place, RankEnd, Record
 from torch_debugger.records.ranks import ranks_in_words
@@ -244,7 +253,7 @@ class RankGone(DeadlockCheck):
     title = "A rank has ended while others wait for it"
     reason = GONE
 
-    def explain(self, deadlock: Deadlock, scene: Scene) -> Finding:
+    def explain(self, deadlock: Deadlock, scene: HangSituation) -> Finding:
         fact = deadlock.first
         first = next((rank for rank in deadlock.odd if rank in scene.crashes), deadlock.odd[0])
         crash = scene.crashes.get(first)

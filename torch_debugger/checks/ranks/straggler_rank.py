@@ -73,11 +73,11 @@ class StragglerRank(RankCheck):
     parts_of_run = 3
 
     def __init__(self) -> None:
-        self._paces: dict[int, Pace] = {}
+        self._paces: dict[int, RankPace] = {}
 
     def see_rank(self, rank: int, record: Scalars, ranks: RankStates) -> None:
         if record.step >= self.first_step:
-            self._paces.setdefault(rank, Pace()).add(record.step, record.values)
+            self._paces.setdefault(rank, RankPace()).add(record.step, record.values)
 
     def finish_ranks(self, ranks: RankStates) -> Iterable[Finding]:
         stacks = {rank: state.sampled.get(_TRAINING) for rank, state in ranks.states.items()}
@@ -97,17 +97,17 @@ class StragglerRank(RankCheck):
         sites = sorted(ranks.states[slow].sites.values(), key=lambda site: site.step)
         yield self._tell(slow, whole, known, end - 1, sites[-1].place if sites else Place())
 
-    def _work(self, known: dict[int, SampledStacks], low: int, high: int) -> dict[int, Work]:
+    def _work(self, known: dict[int, SampledStacks], low: int, high: int) -> dict[int, RankWork]:
         found = {rank: work_of(self._paces[rank], stacks, low, high) for rank, stacks in known.items()}
         return {rank: work for rank, work in found.items() if work is not None}
 
-    def _parts(self, known: dict[int, SampledStacks], end: int) -> Iterable[dict[int, Work]]:
+    def _parts(self, known: dict[int, SampledStacks], end: int) -> Iterable[dict[int, RankWork]]:
         size = max(1, (end - self.first_step) // self.parts_of_run)
         for number in range(self.parts_of_run):
             low = self.first_step + number * size
             yield self._work(known, low, low + size)
 
-    def _slowest(self, works: dict[int, Work]) -> int | None:
+    def _slowest(self, works: dict[int, RankWork]) -> int | None:
         """The rank that all others wait for, where there is one that is slow enough."""
         if len(works) < 2:
             return None
@@ -118,7 +118,7 @@ class StragglerRank(RankCheck):
         return slow if enough and works[slow].own_s >= self.slower * usual_s else None
 
     def _tell(
-        self, slow: int, works: dict[int, Work], known: dict[int, SampledStacks], last_step: int, training: Place
+        self, slow: int, works: dict[int, RankWork], known: dict[int, SampledStacks], last_step: int, training: Place
     ) -> Finding:
         work, excess_s = works[slow], _excess_s(slow, works)
         part = _part_of(slow, works)
@@ -150,12 +150,12 @@ class StragglerRank(RankCheck):
         )
 
 
-def _excess_s(slow: int, works: dict[int, Work]) -> float:
+def _excess_s(slow: int, works: dict[int, RankWork]) -> float:
     """Beyond what the others take, of which the one in the middle counts."""
     return works[slow].own_s - statistics.median(work.own_s for rank, work in works.items() if rank != slow)
 
 
-def _part_of(slow: int, works: dict[int, Work]) -> str:
+def _part_of(slow: int, works: dict[int, RankWork]) -> str:
     """The part of the step in which it takes longest beyond the others."""
     others = [work.parts for rank, work in works.items() if rank != slow]
 
@@ -177,7 +177,7 @@ _WAITING = ("torch/distributed/", "torch/nn/parallel/distributed.py")
 
 
 @dataclass
-class Pace:
+class RankPace:
     """The time of one rank's steps by part, in the order in which it was told."""
 
     MOST = 1000  # entries; of more, every other one is kept. One process keeps those of all ranks.
@@ -219,7 +219,7 @@ class DearerLine(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Work:
+class RankWork:
     """What a rank does in a step, in seconds."""
 
     parts: dict[str, float]  # all but the backward, in which a rank waits for the others
@@ -231,13 +231,13 @@ class Work:
         return max(0.0, sum(self.parts.values()) - self.waits_s)
 
 
-def work_of(pace: Pace, stacks: SampledStacks, low: int, high: int) -> Work | None:
+def work_of(pace: RankPace, stacks: SampledStacks, low: int, high: int) -> RankWork | None:
     parts = pace.per_step_s(low, high)
     step_s = sum(parts.values())
     if stacks.samples < LEAST_SAMPLES or step_s <= 0:
         return None
     others = {part: seconds for part, seconds in parts.items() if part != _BACKWARD}
-    return Work(others, share_where(stacks, _waits) * step_s, step_s)
+    return RankWork(others, share_where(stacks, _waits) * step_s, step_s)
 
 
 def dearer_line(slow: tuple[SampledStacks, float], others: list[tuple[SampledStacks, float]]) -> DearerLine | None:

@@ -24,7 +24,7 @@ from torch_debugger.records import (
 _INDEX = re.compile(r"\barg(max|min|sort)\(")
 
 
-class GraphCut(Check):
+class GraphCutCheck(Check):
     """A part of the model runs, but a line between it and the loss keeps gradients from reaching it.
 
     Symptom:

@@ -15,7 +15,7 @@ _WHY = (
 
 
 @dataclass
-class _Streak:
+class _SeedStreak:
     length: int = 0
     first_step: int = 0
     age: int = -1  # of the optimizers, at the pass before
@@ -50,7 +50,7 @@ class ReseededEachEpoch(Check):
     updates_needed = 3
 
     def __init__(self) -> None:
-        self._streaks: dict[int, _Streak] = {}
+        self._streaks: dict[int, _SeedStreak] = {}
         self._seedings: dict[Place, list[Reseeding]] = {}  # in a row
         self._by_passes = False  # training goes over loaders
 
@@ -60,7 +60,7 @@ class ReseededEachEpoch(Check):
             return
         assert isinstance(record, PassFact)
         self._by_passes = self._by_passes or record.updates > 0
-        streak = self._streaks.setdefault(record.loader, _Streak())
+        streak = self._streaks.setdefault(record.loader, _SeedStreak())
         older, streak.age = record.age > streak.age, record.age
         matters = record.shuffled or any(calls.dropouts and calls.train_grad for calls in record.calls)
         if not (record.repeats and record.updates and older and matters):

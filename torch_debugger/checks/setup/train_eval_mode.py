@@ -11,7 +11,7 @@ from torch_debugger.records import Finding, ModeLook, PassCalls, PassFact, Place
 
 
 @dataclass
-class _Streak:
+class _EvalStreak:
     """Looks in a row that found the model trained in evaluation mode only."""
 
     was_trained: bool = False  # in training mode, before
@@ -51,11 +51,11 @@ class EvalModeInTraining(Check):
     looks_needed = 3
 
     def __init__(self) -> None:
-        self._streaks: dict[str, _Streak] = {}
+        self._streaks: dict[str, _EvalStreak] = {}
         self._reported: set[str] = set()
 
     def see(self, record: ModeLook, state: RunState) -> Iterable[Finding]:
-        streak = self._streaks.setdefault(record.root, _Streak())
+        streak = self._streaks.setdefault(record.root, _EvalStreak())
         self._count(streak, record)
         enough = streak.looks >= self.looks_needed and streak.updates >= self.updates_needed
         if enough and record.root not in self._reported and self._is_meant(streak, record) is False:
@@ -80,7 +80,7 @@ class EvalModeInTraining(Check):
                 },
             )
 
-    def _count(self, streak: _Streak, look: ModeLook) -> None:
+    def _count(self, streak: _EvalStreak, look: ModeLook) -> None:
         if look.train_calls or not look.eval_calls or look.share < self.whole:
             streak.was_trained |= look.train_calls > 0
             streak.since, streak.looks, streak.updates = None, 0, 0
@@ -89,7 +89,7 @@ class EvalModeInTraining(Check):
         streak.looks += 1
         streak.updates += look.updates
 
-    def _is_meant(self, streak: _Streak, look: ModeLook) -> bool:
+    def _is_meant(self, streak: _EvalStreak, look: ModeLook) -> bool:
         """Batch norm alone may be kept as it was loaded, from the first step on."""
         return not streak.was_trained and not look.dropouts and not look.untouched
 

@@ -14,7 +14,7 @@ from torch_debugger.records import CarriedGradient, Finding, LossGraph, Record, 
 
 
 @dataclass
-class _Streak:
+class _StaleStreak:
     """Steps in a row that used gradients of the step before."""
 
     length: int = 0
@@ -55,10 +55,10 @@ class MissingZeroGrad(Check):
     kept_share = 0.95
 
     def __init__(self) -> None:
-        self._streaks: dict[str, _Streak] = {}
+        self._streaks: dict[str, _StaleStreak] = {}
 
     def see(self, record: CarriedGradient, state: RunState) -> Iterable[Finding]:
-        streak = self._streaks.setdefault(record.optimizer, _Streak())
+        streak = self._streaks.setdefault(record.optimizer, _StaleStreak())
         self._count(streak, record)
         return [self._judge(streak, record)] if streak.length == self._needed(streak) else ()
 
@@ -68,10 +68,10 @@ class MissingZeroGrad(Check):
             if streak.last is not None and streak.length > self._needed(streak):
                 yield self._judge(streak, streak.last)
 
-    def _needed(self, streak: _Streak) -> int:
+    def _needed(self, streak: _StaleStreak) -> int:
         return self.sampled_steps_after_clearing if streak.ever_cleared else self.sampled_steps
 
-    def _count(self, streak: _Streak, record: CarriedGradient) -> None:
+    def _count(self, streak: _StaleStreak, record: CarriedGradient) -> None:
         before, streak.last = streak.last, record
         carried = not record.cleared and record.carried_norm > 0 and math.isfinite(record.carried_norm)
         if carried and not self._shrunk(before, record):
@@ -86,7 +86,7 @@ class MissingZeroGrad(Check):
             return False
         return record.carried_norm < self.kept_share * before.norm
 
-    def _judge(self, streak: _Streak, record: CarriedGradient) -> Finding:
+    def _judge(self, streak: _StaleStreak, record: CarriedGradient) -> Finding:
         ratio = record.carried_norm / record.norm if record.norm > 0 else math.inf
         line = at_line(record.place)
         optimizer = record.written or record.optimizer

@@ -16,7 +16,7 @@ from torch_debugger.checks.loss_graph import (
     origin,
     output_activation,
 )
-from torch_debugger.records import ClassTargets, Edit, Finding, GraphNode, LossGraph, Place, Record
+from torch_debugger.records import AutogradNode, ClassTargets, Edit, Finding, LossGraph, Place, Record
 
 _MADE_OF = {
     "Addmm": "raw scores", "Mm": "raw scores", "Bmm": "raw scores", "Convolution": "raw scores",
@@ -80,7 +80,7 @@ class NllOnRawLogits(Check):
                 yield self._judge(graph, self._targets[site], *found, state)
 
     def _judge(
-        self, graph: LossGraph, targets: ClassTargets, loss: GraphNode, source: GraphNode, state: RunState
+        self, graph: LossGraph, targets: ClassTargets, loss: AutogradNode, source: AutogradNode, state: RunState
     ) -> Finding:
         what, where = _MADE_OF[op_of(source)], line_of(graph, loss)
         ending, fix = _ENDINGS[what]
@@ -186,7 +186,7 @@ class KlDivOnProbabilities(LossGraphCheck):
         )
 
 
-def _input_of_kl_div(graph: LossGraph) -> GraphNode | None:
+def _input_of_kl_div(graph: LossGraph) -> AutogradNode | None:
     """constant - constant * softmax(...), element by element, then reduced: the form that kl_div has."""
     if not numbers_by_op(graph).keys() >= {"Sub", "Softmax"}:
         return None

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from torch_debugger.checks.base import RunState, at_line, nodes_with, op_of
 from torch_debugger.checks.call_edits import edit_line
 from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, call_of, first_operand
-from torch_debugger.records import Edit, Finding, GraphNode, LocalTensor, LossGraph, Place
+from torch_debugger.records import AutogradNode, Edit, Finding, LocalTensor, LossGraph, Place
 
 # Losses that broadcast their operands first; nobody feeds them pairs on purpose.
 _LOSSES = frozenset({"MseLoss", "SmoothL1Loss", "HuberLoss", "L1Loss", "KlDiv", "BinaryCrossEntropy",
@@ -47,7 +47,7 @@ class LossBroadcast(LossGraphCheck):
     # A batch of one broadcasts to itself.
     smallest_batch = 2
 
-    def _broadcast(self, graph: LossGraph) -> tuple[GraphNode, GraphNode] | None:
+    def _broadcast(self, graph: LossGraph) -> tuple[AutogradNode, AutogradNode] | None:
         """The op that blew up and the prediction that went into it: (N, 1, ...) or (N, ...) became (N, N, ...)."""
         for consumer, node in _loss_nodes(graph):
             prediction, made = first_operand(graph, node), tuple(node.shape)
@@ -96,7 +96,7 @@ class LossBroadcast(LossGraphCheck):
         )
 
 
-def _loss_nodes(graph: LossGraph) -> Iterator[tuple[GraphNode | None, GraphNode]]:
+def _loss_nodes(graph: LossGraph) -> Iterator[tuple[AutogradNode | None, AutogradNode]]:
     """(consumer, node) from the loss down to the model's output."""
     waiting: list[tuple[int | None, int]] = [(None, 0)] if graph.nodes else []
     seen: set[int] = set()
@@ -109,7 +109,7 @@ def _loss_nodes(graph: LossGraph) -> Iterator[tuple[GraphNode | None, GraphNode]
         waiting += [(index, below) for below in graph.nodes[index].inputs if below is not None]
 
 
-def _is_accident(consumer: GraphNode | None, node: GraphNode, prediction: GraphNode) -> bool:
+def _is_accident(consumer: AutogradNode | None, node: AutogradNode, prediction: AutogradNode) -> bool:
     if op_of(node) == "Expand":
         # Losses expand both operands themselves; an expand in the user's own code is meant.
         return consumer is not None and op_of(consumer) in _LOSSES | {"Sub"} and None in consumer.inputs
@@ -117,7 +117,7 @@ def _is_accident(consumer: GraphNode | None, node: GraphNode, prediction: GraphN
     return op_of(node) in _BETWEEN and alone and op_of(prediction) not in _DELIBERATE
 
 
-def _is_parameter(graph: LossGraph, node: GraphNode) -> bool:
+def _is_parameter(graph: LossGraph, node: AutogradNode) -> bool:
     """A learned vector meeting a batch of the same size by chance is no prediction."""
     while op_of(node) in _UNARY | SHAPE_ONLY and (following := first_operand(graph, node)) is not None:
         node = following
@@ -186,7 +186,7 @@ class ScoresScrambledByView(LossGraphCheck):
     def _scrambled(
         self,
         graph: LossGraph,
-        loss: GraphNode,
+        loss: AutogradNode,
         given: tuple[int, ...],
         wanted: tuple[int, ...],
         fix: str,

@@ -7,7 +7,7 @@ import re
 
 from torch_debugger.checks.base import RunState, at_line, numbers_by_op, op_of
 from torch_debugger.checks.loss_graph import SHAPE_ONLY, LossGraphCheck, call_of, line_of
-from torch_debugger.records import ClassTargets, Finding, GraphNode, LossGraph, Place, Record
+from torch_debugger.records import AutogradNode, ClassTargets, Finding, LossGraph, Place, Record
 
 _NAMES = {
     "NllLoss": "cross-entropy", "NllLoss2D": "cross-entropy", "MseLoss": "mean squared error",
@@ -89,7 +89,7 @@ class LossSign(LossGraphCheck):
     def _is_only_loss(self, graph: LossGraph, state: RunState) -> bool:
         return graph.step >= self.first_step and len(state.sites) <= 1 and len(state.optimizers) <= 1
 
-    def _maximised(self, graph: LossGraph, found: dict[int, int], state: RunState) -> GraphNode | None:
+    def _maximised(self, graph: LossGraph, found: dict[int, int], state: RunState) -> AutogradNode | None:
         """The error that enters with a minus, where nothing else is minimised."""
         if not self._is_only_loss(graph, state):
             return None
@@ -124,11 +124,11 @@ class LossSign(LossGraphCheck):
         )
 
 
-def _flipped_divergence(graph: LossGraph, found: dict[int, int]) -> GraphNode | None:
+def _flipped_divergence(graph: LossGraph, found: dict[int, int]) -> AutogradNode | None:
     """exp(x) maximised and x minimised, or y maximised and log(y) minimised: no bound holds that."""
     known = numbers_by_op(graph)
     for number in sorted([*known.get("Exp", ()), *known.get("Log", ())]):
-        node: GraphNode = graph.nodes[number]
+        node: AutogradNode = graph.nodes[number]
         inner = node.inputs[0] if node.inputs else None
         larger, smaller = (number, inner) if op_of(node) == "Exp" else (inner, number)
         if larger is not None and smaller is not None and found.get(larger) == -1 and found.get(smaller) == 1:
@@ -180,11 +180,11 @@ class RoundingBeforeLoss(LossGraphCheck):
         )
 
 
-def _wall(graph: LossGraph) -> GraphNode | None:
+def _wall(graph: LossGraph) -> AutogradNode | None:
     """The first flat op, where no parameter and nothing unread can be reached but through such ops."""
     if not numbers_by_op(graph).keys() & _FLAT.keys():
         return None
-    flat: list[GraphNode] = []
+    flat: list[AutogradNode] = []
     waiting, seen = [0] if graph.nodes else [], {0}
     while waiting:
         index = waiting.pop()
@@ -222,7 +222,7 @@ def signs(graph: LossGraph) -> dict[int, int]:
     return {index: sign for index, sign in found.items() if index not in unclear}
 
 
-def _factors(node: GraphNode) -> list[int]:
+def _factors(node: AutogradNode) -> list[int]:
     """The sign that each operand gets; nothing where the op is no sum and no product with a number."""
     op, alpha = op_of(node), 1 if float(node.saved.get("alpha", 1)) > 0 else -1
     if op in _PASSING:

@@ -10,11 +10,11 @@ from torch_debugger.checks.call_edits import highest_rate
 from torch_debugger.checks.loss_graph import SHAPE_ONLY, call_of, first_operand, model_behind, operands, origin
 from torch_debugger.checks.trends import recent_level, start_level
 from torch_debugger.records import (
+    AutogradNode,
     CheckpointLoad,
     ClassTargets,
     Comparison,
     Finding,
-    GraphNode,
     InputLook,
     LossGraph,
     ModuleFact,
@@ -178,7 +178,7 @@ class LossSummedOverBatch(Check):
                     evidence={"summed": float(count), "lr": rate, "lr_for_mean": rate * count, "loss": graph.loss},
                 )
 
-    def _summed(self, graph: LossGraph, size: int) -> tuple[GraphNode | None, int]:
+    def _summed(self, graph: LossGraph, size: int) -> tuple[AutogradNode | None, int]:
         """The sum that the loss is, and over how many numbers it goes."""
         node = graph.nodes[0] if graph.nodes else None
         for _ in graph.nodes:

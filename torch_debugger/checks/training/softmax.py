@@ -18,7 +18,7 @@ from torch_debugger.checks.loss_graph import (
     origin,
     output_activation,
 )
-from torch_debugger.records import Finding, GraphNode, LossGraph, Place, Record, WeightedSum
+from torch_debugger.records import AutogradNode, Finding, LossGraph, Place, Record, WeightedSum
 
 
 class SoftmaxBeforeCrossEntropy(LossGraphCheck):
@@ -198,7 +198,7 @@ def _wrongly_over(look: WeightedSum) -> str:
     return "the batch" if dim == 0 and look.samples_first and not square else ""
 
 
-def _mismatch(graph: LossGraph) -> tuple[GraphNode, int] | None:
+def _mismatch(graph: LossGraph) -> tuple[AutogradNode, int] | None:
     """The softmax and the dimension that holds its classes, where these differ."""
     for node in nodes_with(graph, (*_LOSSES, "Gather", "Index", "LogSoftmax")):
         scores = first_operand(graph, node)
@@ -214,7 +214,7 @@ def _mismatch(graph: LossGraph) -> tuple[GraphNode, int] | None:
     return None
 
 
-def _picked_along(graph: LossGraph, node: GraphNode, scores: GraphNode, softmax: GraphNode) -> int | None:
+def _picked_along(graph: LossGraph, node: AutogradNode, scores: AutogradNode, softmax: AutogradNode) -> int | None:
     if op_of(node) in _LOSSES:
         return _class_dim(graph, scores, softmax)
     if scores is not softmax or op_of(softmax) != "LogSoftmax":
@@ -228,7 +228,7 @@ def _picked_along(graph: LossGraph, node: GraphNode, scores: GraphNode, softmax:
     return 1 if rank == 2 and tuple(node.shape) == tuple(softmax.shape[:1]) else None
 
 
-def _class_dim(graph: LossGraph, scores: GraphNode, softmax: GraphNode) -> int | None:
+def _class_dim(graph: LossGraph, scores: AutogradNode, softmax: AutogradNode) -> int | None:
     """Where the softmax's own shape holds what the loss takes for classes; None if it cannot be told."""
     if op_of(scores) not in SHAPE_ONLY and tuple(scores.shape) == tuple(softmax.shape):
         return 1 if len(softmax.shape) > 1 else None
@@ -305,7 +305,7 @@ class SoftmaxOverOneClass(_SoftmaxCheck):
         )
 
 
-def _where(graph: LossGraph, softmax: GraphNode, state: RunState) -> Place:
+def _where(graph: LossGraph, softmax: AutogradNode, state: RunState) -> Place:
     """The loss that takes log-softmax itself, or the softmax in the model."""
     if op_of(softmax) == "Softmax" or (softmax.place is not None and softmax.place.file):
         return output_activation(graph, softmax, state).where

@@ -20,7 +20,7 @@ from torch.utils.data.dataloader import _MultiProcessingDataLoaderIter, _SingleP
 from torch_debugger.model.hooks import WeakKeysById
 from torch_debugger.probes.data.loaders import AskedBatches, Loaders
 from torch_debugger.probes.data.sample_progress import TrainingObserver, WorkerBoard
-from torch_debugger.probes.data.workers import Batch, Stalls, WorkerBoards, sample_seen, samples_on, whole_indices
+from torch_debugger.probes.data.workers import Stalls, WorkerBatch, WorkerBoards, sample_seen, samples_on, whole_indices
 from torch_debugger.probes.probe import Patches, Probe
 from torch_debugger.probes.watch import Watch
 from torch_debugger.records import WorkerTimes
@@ -159,7 +159,7 @@ class BatchClocks(Probe):
         if self._stalls.is_one(waited_s, took):
             sample = self._boards.slow_sample(iterator, worker, task, sent)
             elapsed_s = known.loader.elapsed_s + known.last - known.began
-            batch = Batch(known.loader.number, task, known.loader.passes, worker, elapsed_s)
+            batch = WorkerBatch(known.loader.number, task, known.loader.passes, worker, elapsed_s)
             self._stalls.tell(batch, waited_s, took, indices, sample)
 
     # Telling
@@ -329,6 +329,6 @@ class OwnBatches(Probe):
             slow = self._attendant.slowest() if self._attendant is not None else None
             seen = slow is not None and slow["at"] >= start and slow["task"] == iterator._num_yielded
             sample = sample_seen(slow) if slow is not None and seen else None
-            batch = Batch(known.number, iterator._num_yielded, known.passes, -1, known.elapsed_s)
+            batch = WorkerBatch(known.number, iterator._num_yielded, known.passes, -1, known.elapsed_s)
             self._stalls.tell(batch, took_s, known.took, None, sample)
         known.took.append(took_s)

@@ -146,7 +146,7 @@ class BatchSamples(Probe):
         role: str,
         names: tuple[str, str],
         tensor: torch.Tensor,
-        piece: Piece | None,
+        piece: SamplePiece | None,
         padding: int | None,
         note: str = "",
     ) -> _Taken | None:
@@ -244,47 +244,47 @@ _READERS = (*_CONVOLUTIONS, nn.RNNBase, nn.Linear, nn.Embedding, nn.EmbeddingBag
 
 
 @dataclass(frozen=True)
-class Piece:
+class SamplePiece:
     kind: str
     values: torch.Tensor
     note: str = ""
 
 
-def piece_of(tensor: torch.Tensor, reader: nn.Module | None, target: bool = False) -> Piece | None:
+def piece_of(tensor: torch.Tensor, reader: nn.Module | None, target: bool = False) -> SamplePiece | None:
     """None for what has no form that could be drawn."""
     whole = not tensor.is_floating_point()
     if tensor.dim() == 1:
-        return Piece("values", tensor[:MOST_SAMPLES])
+        return SamplePiece("values", tensor[:MOST_SAMPLES])
     if tensor.dim() == 2:
         before = shape_before(tensor) if not whole else None
         if before is not None:
-            return Piece("image", small(before), "drawn as it was before it was flattened")
-        return Piece("tokens" if whole else "vectors", tensor[:MOST_SAMPLES, : TOKENS if whole else NUMBERS])
+            return SamplePiece("image", small(before), "drawn as it was before it was flattened")
+        return SamplePiece("tokens" if whole else "vectors", tensor[:MOST_SAMPLES, : TOKENS if whole else NUMBERS])
     if tensor.dim() == 3 and whole and target:
-        return Piece("mask", _strided(tensor[:, None], MOST_PIXELS // 4)[:, 0])
+        return SamplePiece("mask", _strided(tensor[:, None], MOST_PIXELS // 4)[:, 0])
     if tensor.dim() == 3:
-        return Piece("image", small(tensor[:, None])) if whole else _picture_or_series(tensor, reader)
+        return SamplePiece("image", small(tensor[:, None])) if whole else _picture_or_series(tensor, reader)
     if tensor.dim() == 4:
-        return Piece("image", small(_channels_first(tensor, reader)))
+        return SamplePiece("image", small(_channels_first(tensor, reader)))
     if tensor.dim() == 5:
         middle = tensor.shape[2] // 2
-        return Piece("image", small(tensor[:, :, middle]), f"slice {middle} of {tensor.shape[2]} along axis 2")
+        return SamplePiece("image", small(tensor[:, :, middle]), f"slice {middle} of {tensor.shape[2]} along axis 2")
     return None
 
 
-def _picture_or_series(tensor: torch.Tensor, reader: nn.Module | None) -> Piece:
+def _picture_or_series(tensor: torch.Tensor, reader: nn.Module | None) -> SamplePiece:
     second, third = tensor.shape[1:]
     # Height and width without channels: a layer that reads all of it at once, or one for pictures.
     is_flat = isinstance(reader, nn.Linear) and reader.in_features == second * third
     if (is_flat or isinstance(reader, nn.Conv2d)) and min(second, third) >= 4:
-        return Piece("image", small(tensor[:, None]))
+        return SamplePiece("image", small(tensor[:, None]))
     if isinstance(reader, nn.Conv1d):
         time_is_last = reader.in_channels == second
     else:
         width = "in_features" if type(reader) is nn.Linear else "input_size"
         time_is_last = getattr(reader, width, None) != third and third >= second
     series = tensor if time_is_last else tensor.transpose(1, 2)
-    return Piece("series", series[:MOST_SAMPLES, :CHANNELS, :NUMBERS], "" if time_is_last else "channels last")
+    return SamplePiece("series", series[:MOST_SAMPLES, :CHANNELS, :NUMBERS], "" if time_is_last else "channels last")
 
 
 def _channels_first(tensor: torch.Tensor, reader: nn.Module | None) -> torch.Tensor:

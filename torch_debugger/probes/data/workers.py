@@ -214,7 +214,7 @@ def _forked() -> None:
 
 
 # Batches that the training waits for far longer than for others.
-class Batch(NamedTuple):
+class WorkerBatch(NamedTuple):
     loader: int  # LoaderFact.number
     number: int
     iteration: int
@@ -239,7 +239,7 @@ class Stalls:
         return not usual and waited_s >= self.TIMES * statistics.median(took)
 
     def tell(
-        self, batch: Batch, waited_s: float, took: Sequence[float], indices: Any, sample: SampleSeen | None
+        self, batch: WorkerBatch, waited_s: float, took: Sequence[float], indices: Any, sample: SampleSeen | None
     ) -> None:
         self._told += 1
         self.watch.emit(

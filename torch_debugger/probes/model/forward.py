@@ -61,8 +61,8 @@ class Forward(Probe):
         self._node_handles: list[RemovableHandle] = []
         self._calls = Calls()
         self._measuring = False
-        self._outputs: dict[str, Measured] = {}
-        self._gradients: dict[str, Measured] = {}
+        self._outputs: dict[str, MeasuredOutput] = {}
+        self._gradients: dict[str, MeasuredOutput] = {}
 
     def begin_step(self, depth: int) -> None:
         self._outputs, self._gradients, self.ran = {}, {}, set()
@@ -331,23 +331,23 @@ def _shapes(value: Any) -> tuple[tuple[int, ...], ...]:
 
 
 # Tensors measured in one deep step, gathered into tables.
-class Measured(NamedTuple):
+class MeasuredOutput(NamedTuple):
     numbers: torch.Tensor
     dtype: torch.dtype
 
 
 @no_grad()
-def take_numbers(tensor: torch.Tensor) -> Measured:
+def take_numbers(tensor: torch.Tensor) -> MeasuredOutput:
     numbers = measure(tensor)
     if underflow.can_underflow(tensor):
         numbers = torch.cat((numbers, underflow.measure_underflow(tensor)))
-    return Measured(numbers, tensor.dtype)
+    return MeasuredOutput(numbers, tensor.dtype)
 
 
 def send_rows(
     watch: Watch,
     kind: str,
-    measured: Mapping[str, Measured],
+    measured: Mapping[str, MeasuredOutput],
     columns: tuple[str, ...] = (*COLUMNS, *underflow.UNDERFLOW_COLUMNS),
 ) -> None:
     """One table a device, told with its values when they have come; the last columns only where a tensor has them."""

@@ -39,7 +39,7 @@ _LOADERS = frozenset({"load_state_dict", "from_pretrained", "load_from_checkpoin
 
 
 @dataclass(frozen=True)
-class _Layer:
+class _WatchedLayer:
     path: str
     weight: int  # its id
     elements: int
@@ -50,7 +50,7 @@ class _Layer:
 class _Candidate:
     """The frozen layers of a model as they were at the first loss."""
 
-    layers: list[_Layer]
+    layers: list[_WatchedLayer]
     elements: int  # of the whole model
     step: int
     samples: list[torch.Tensor]
@@ -84,7 +84,7 @@ class FrozenLayers:
         found = sorted(_frozen(module, root.name), key=lambda each: -each[1].numel())[: self.MOST]
         if sum(weight.numel() for _, weight, _ in found) < self.SMALLEST or _is_made_frozen(module, found):
             return None
-        layers = [_Layer(path, id(w), w.numel(), initial_draws(owner, w)) for path, w, owner in found]
+        layers = [_WatchedLayer(path, id(w), w.numel(), initial_draws(owner, w)) for path, w, owner in found]
         total = sum(p.numel() for p in module.parameters())
         samples = [sampled(weight, self.SAMPLE).clone() for _, weight, _ in found]
         candidate = _Candidate(layers, total, self.watch.step, samples, [])

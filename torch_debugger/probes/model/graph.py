@@ -131,7 +131,7 @@ class FlowTracer:
         """What the model is called with, by the names of its arguments."""
         for name, tensor in _named(given):
             place = self._walks.add(f"{INPUT}/{name}", INPUT, INPUT, "", (form_of(tensor),))
-            self._walks.origins.put(tensor, Origin(place, 0))
+            self._walks.origins.put(tensor, TensorOrigin(place, 0))
 
     def enter(self, module: nn.Module, arguments: Any) -> None:
         above = self._stack[-1] if self._stack else None
@@ -199,7 +199,7 @@ class FlowTracer:
             for origin, form in call.read:
                 self._walks.link(origin, place, form)
             for output, tensor in enumerate(made):
-                self._walks.origins.put(tensor, Origin(place, output))
+                self._walks.origins.put(tensor, TensorOrigin(place, output))
 
     def _count(
         self, call: TracedCall, given: tuple[Shape, ...], made: list[torch.Tensor], forms: tuple[TensorForm, ...]
@@ -279,7 +279,7 @@ class TracedCall:
     number: int = 0  # 1 for the first call of its module; 0: not recorded
     closed: bool = False  # its inside is not recorded
     given: set[int] = field(default_factory=set)  # ids of tensors, which the caller holds
-    read: list[tuple[Origin, TensorForm]] = field(default_factory=list)
+    read: list[tuple[TensorOrigin, TensorForm]] = field(default_factory=list)
     inner: int = 0  # calls made by it
     operations: int = 0  # of its own that were found
     macs: int = 0  # of these operations
@@ -302,11 +302,11 @@ class FlowWalks:
         self.nodes.append(GraphNode(self.names.unique(name), kind, op, scope, outputs))
         return len(self.nodes) - 1
 
-    def link(self, origin: Origin | None, target: int, form: TensorForm) -> None:
+    def link(self, origin: TensorOrigin | None, target: int, form: TensorForm) -> None:
         if origin is not None:
             self.edges[GraphEdge(origin.node, origin.output, target, form)] = None
 
-    def origin(self, tensor: torch.Tensor, within: TracedCall) -> Origin | None:
+    def origin(self, tensor: torch.Tensor, within: TracedCall) -> TensorOrigin | None:
         """Operations that were not known yet have run in the call `within`: they are walked back to what is known, and
         makers are added before what reads them."""
         if tensor.grad_fn is None:
@@ -327,11 +327,11 @@ class FlowWalks:
                 waiting += [pair for pair in pairs if not is_leaf_node(pair[0]) and not origins.knows(*pair)]
         return origins.of_node(tensor.grad_fn, tensor.output_nr)
 
-    def _origin_of_leaf(self, tensor: torch.Tensor, within: TracedCall) -> Origin | None:
+    def _origin_of_leaf(self, tensor: torch.Tensor, within: TracedCall) -> TensorOrigin | None:
         found = self.origins.of_leaf(tensor)
         if found is None and id(tensor) in self._parameters and len(self.nodes) < self.MOST_NODES:
             name = scoped(self._name, self._parameters[id(tensor)])
-            found = Origin(self.add(name, PARAMETER, PARAMETER, within.scope, (form_of(tensor),)), 0)
+            found = TensorOrigin(self.add(name, PARAMETER, PARAMETER, within.scope, (form_of(tensor),)), 0)
             self.origins.put(tensor, found)
         return found
 
@@ -358,7 +358,7 @@ class FlowWalks:
 
 
 # Where a tensor comes from: known by the autograd node that made it, by itself, or by the memory it shares.
-class Origin(NamedTuple):
+class TensorOrigin(NamedTuple):
     node: int  # place in the list of nodes
     output: int
 
@@ -367,12 +367,12 @@ class Origins:
     """Holds no tensor. It holds nodes of the autograd graph, so it must not outlive the forward."""
 
     def __init__(self) -> None:
-        self._by_output: dict[tuple[Any, int], Origin] = {}
+        self._by_output: dict[tuple[Any, int], TensorOrigin] = {}
         self.by_node: dict[Any, int] = {}
-        self._by_tensor: MutableMapping[torch.Tensor, Origin] = WeakTensorKeyDictionary()
-        self._by_memory: defaultdict[int, list[tuple[TensorWeakRef, Origin]]] = defaultdict(list)
+        self._by_tensor: MutableMapping[torch.Tensor, TensorOrigin] = WeakTensorKeyDictionary()
+        self._by_memory: defaultdict[int, list[tuple[TensorWeakRef, TensorOrigin]]] = defaultdict(list)
 
-    def put(self, tensor: torch.Tensor, origin: Origin) -> None:
+    def put(self, tensor: torch.Tensor, origin: TensorOrigin) -> None:
         """The latest counts: a layer that gives back what it was given is passed through too."""
         if tensor.grad_fn is not None:
             self._by_output[tensor.grad_fn, tensor.output_nr] = origin
@@ -382,11 +382,11 @@ class Origins:
     def knows(self, node: Any, output: int) -> bool:
         return (node, output) in self._by_output or node in self.by_node
 
-    def of_node(self, node: Any, output: int) -> Origin | None:
+    def of_node(self, node: Any, output: int) -> TensorOrigin | None:
         found = self._by_output.get((node, output))
-        return Origin(self.by_node[node], output) if found is None and node in self.by_node else found
+        return TensorOrigin(self.by_node[node], output) if found is None and node in self.by_node else found
 
-    def of_leaf(self, tensor: torch.Tensor) -> Origin | None:
+    def of_leaf(self, tensor: torch.Tensor) -> TensorOrigin | None:
         """A tensor that no recorded operation made: an input, a view of one, something detached."""
         if tensor in self._by_tensor:
             return self._by_tensor[tensor]

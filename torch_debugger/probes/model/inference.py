@@ -47,7 +47,7 @@ class CallReplay(Protocol):
 
 
 @dataclass
-class _Model:
+class _InferenceModel:
     name: str
     kind: str
     place: Place  # the first call
@@ -71,7 +71,7 @@ class UntrainedCalls(Probe):
         super().__init__(watch)
         self._replay = replay
         self._forward = forward
-        self._known: MutableMapping[nn.Module, _Model] = WeakKeysById()
+        self._known: MutableMapping[nn.Module, _InferenceModel] = WeakKeysById()
         self._spent_s, self._began_s = 0.0, time.perf_counter()
         self._gate = Gate(self._around, behind=forward.roots.gate)
         self._hooked = 0  # calls without gradients since the hooks were on
@@ -149,7 +149,9 @@ class UntrainedCalls(Probe):
             if len(self._known) >= self.MODELS or next(module.parameters(), None) is None:
                 return
             frame = user_frame(2)
-            known = self._known[module] = _Model(name_root(module, frame), type(module).__name__, place_of(frame))
+            known = self._known[module] = _InferenceModel(
+                name_root(module, frame), type(module).__name__, place_of(frame)
+            )
         known.calls += 1
         now_s = time.perf_counter()
         afforded_s = self.watch.governor.ALLOWANCE_S + self.watch.governor.budget * (now_s - self._began_s)
@@ -159,7 +161,7 @@ class UntrainedCalls(Probe):
             self._spent_s += time.perf_counter() - now_s
 
     @no_grad()
-    def _look(self, module: nn.Module, known: _Model, given: Any, made: Any) -> None:
+    def _look(self, module: nn.Module, known: _InferenceModel, given: Any, made: Any) -> None:
         outputs = [each for each in tensors_in(made) if measurable(each)][: self.LEAVES]
         if not outputs:
             return
@@ -170,7 +172,7 @@ class UntrainedCalls(Probe):
         self.watch.transfer.send(total.sum(), functools.partial(self._arrived, known, known.calls, kept))
         self.watch.transfer.poll()
 
-    def _arrived(self, known: _Model, call: int, kept: tuple[Any, ...] | None, total: Any) -> None:
+    def _arrived(self, known: _InferenceModel, call: int, kept: tuple[Any, ...] | None, total: Any) -> None:
         if known.found or not math.isnan(float(total)):
             return
         if kept is None:
@@ -191,7 +193,13 @@ class UntrainedCalls(Probe):
         self.watch.emit(self._fact(known, call, (bad, rows, everywhere), origin, how, module.training))
 
     def _fact(
-        self, known: _Model, call: int, counted: tuple[int, int, bool], origin: Origin | None, how: str, training: bool
+        self,
+        known: _InferenceModel,
+        call: int,
+        counted: tuple[int, int, bool],
+        origin: Origin | None,
+        how: str,
+        training: bool,
     ) -> NonFiniteOutput:
         names = (origin.given,) if origin is not None and origin.phase == "weights" else ()
         fact = NonFinite(0, f"output of `{known.name}`", "nan", known.place, origin, names, how)
@@ -225,7 +233,7 @@ def _rows_with_nan(outputs: list[torch.Tensor]) -> tuple[int, int, bool]:
 # On deep steps: those called where no gradient is wanted, or that give nothing with a graph. Are their dropout and
 # batch norm on, and do their weights stay what they are?
 @dataclass
-class _Quiet:
+class _QuietModel:
     """What is known of one such model."""
 
     name: str
@@ -249,7 +257,7 @@ class QuietModels(Probe):
     def __init__(self, watch: Watch, forward: Forward, optimizers: Optimizers) -> None:
         super().__init__(watch)
         self.optimizers = optimizers
-        self._known: MutableMapping[nn.Module, _Quiet] = WeakKeysById()
+        self._known: MutableMapping[nn.Module, _QuietModel] = WeakKeysById()
         # In this step:
         self._called: MutableMapping[nn.Module, _Called] = WeakKeysById()
         self._made: dict[int, _Called] = {}  # by the address of what they made
@@ -261,7 +269,7 @@ class QuietModels(Probe):
             return
         known = self._known.get(module)
         if known is None and len(self._known) < self.MODELS and next(module.parameters(), None) is not None:
-            known = self._known[module] = _Quiet(name_root(module, user_frame(2)), two_modes(module))
+            known = self._known[module] = _QuietModel(name_root(module, user_frame(2)), two_modes(module))
         if known is not None and known.modes:
             called = self._called.setdefault(module, _Called(0, place_of(user_frame(2))))
             called.calls += 1
@@ -284,7 +292,9 @@ class QuietModels(Probe):
             tell = functools.partial(self._tell, known, self._look(module, parameters, known, call))
             self.watch.transfer.send(torch.cat([end.to(ends[0].device) for end in ends]), tell)
 
-    def _look(self, module: nn.Module, parameters: list[nn.Parameter], known: _Quiet, called: _Called) -> QuietModel:
+    def _look(
+        self, module: nn.Module, parameters: list[nn.Parameter], known: _QuietModel, called: _Called
+    ) -> QuietModel:
         own = {id(parameter) for parameter in parameters}
         before, known.steps = known.steps, 0
         for held, optimizer in self.optimizers.live():
@@ -306,7 +316,7 @@ class QuietModels(Probe):
             tuple(trains),
         )
 
-    def _tell(self, known: _Quiet, look: QuietModel, found: Any) -> None:
+    def _tell(self, known: _QuietModel, look: QuietModel, found: Any) -> None:
         before, known.weights = known.weights, numpy.array(found)
         if before is not None:
             moved = look.moves or not numpy.array_equal(before, known.weights)

@@ -22,7 +22,7 @@ from torch.utils.hooks import RemovableHandle
 from torch_debugger.model.hooks import in_backward, in_transform
 from torch_debugger.model.nested_tensors import first_tensor
 from torch_debugger.probes.loss_backward import Backward
-from torch_debugger.probes.model.forward import Forward, Measured, send_rows
+from torch_debugger.probes.model.forward import Forward, MeasuredOutput, send_rows
 from torch_debugger.probes.model.root_modules import RootModule
 from torch_debugger.probes.optimizers import Optimizers
 from torch_debugger.probes.optimizers_known import TrackedOptimizer
@@ -133,7 +133,7 @@ class Ranges(Probe):
         super().__init__(watch)
         self.forward = forward
         self._handle: RemovableHandle | None = None
-        self._found: dict[str, Measured] = {}
+        self._found: dict[str, MeasuredOutput] = {}
         self._last = 0
         self._listens = False
 
@@ -175,7 +175,7 @@ class Ranges(Probe):
         path = self.forward.known_path(module)
         if path is not None and path not in self._found and not in_backward() and not in_transform():
             low, high = torch.aminmax(tensor.detach())
-            self._found[path] = Measured(torch.stack((low, high)).float(), tensor.dtype)
+            self._found[path] = MeasuredOutput(torch.stack((low, high)).float(), tensor.dtype)
 
 
 # How far samples differ in what a model makes of them: read from the variables around a backward().
