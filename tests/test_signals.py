@@ -19,7 +19,7 @@ from torch_debugger.records import Finding, Notice, Record
 from torch_debugger.runner.in_process import run_in_process
 from torch_debugger.runner.session import Session
 from torch_debugger.settings import Settings
-from torch_debugger.system.signals import alarms_held, is_the_scripts
+from torch_debugger.system.signals import alarms_deferred, is_the_scripts
 
 
 class Alarm(Exception):
@@ -85,7 +85,7 @@ def test_a_handler_is_looked_up_as_by_signal_itself() -> None:
 def test_a_workers_end_waits_until_the_crash_is_explained() -> None:
     before = signal.signal(signal.SIGCHLD, ring)
     try:
-        with alarms_held():
+        with alarms_deferred():
             os.kill(os.getpid(), signal.SIGCHLD)
         assert signal.getsignal(signal.SIGCHLD) is ring
     finally:
@@ -111,7 +111,7 @@ def test_a_handler_is_never_asked_for_its_repr() -> None:
     _signal.signal(signal.SIGCHLD, handler)
     try:
         assert not is_the_scripts(ValueError())
-        with alarms_held():
+        with alarms_deferred():
             os.kill(os.getpid(), signal.SIGCHLD)
         assert _signal.getsignal(signal.SIGCHLD) is handler
     finally:

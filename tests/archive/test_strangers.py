@@ -25,7 +25,7 @@ from torch_debugger.log.protobuf import (
 )
 from torch_debugger.log.scalar_events import scalar_events
 from torch_debugger.log.tfrecord import frame
-from torch_debugger.records import Notice, Scalars, Summary, TensorRows
+from torch_debugger.records import LoggedSummary, Notice, Scalars, TensorRows
 from torch_debugger.records.codec import from_plain, to_plain
 
 KINDS = [kind for kind in vars(records).values() if isinstance(kind, type) and dataclasses.is_dataclass(kind)]
@@ -77,7 +77,7 @@ def test_a_record_of_the_wrong_kind_is_refused() -> None:
     assert from_plain("Notice", {"text": "x", "step": 1.0, "of a newer version": []}) == Notice("x", 1)
 
 
-@pytest.mark.parametrize("kind", [Scalars, TensorRows, *Summary.__subclasses__()])
+@pytest.mark.parametrize("kind", [Scalars, TensorRows, *LoggedSummary.__subclasses__()])
 def test_what_has_a_form_of_its_own_is_not_read_from_json(kind: type) -> None:
     assert from_plain(kind.__name__, {}) is None
 
@@ -96,7 +96,7 @@ def made_up(hint: Any) -> Any:
     return made_up(inner[0]) if inner else hint(1)
 
 
-@pytest.mark.parametrize("kind", [kind for kind in KINDS if not issubclass(kind, (Scalars, TensorRows, Summary))])
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if not issubclass(kind, (Scalars, TensorRows, LoggedSummary))])
 def test_every_record_is_still_one_after_json(kind: Any) -> None:
     record = made_up(kind)
 

@@ -10,7 +10,7 @@ import pytest
 import torch
 from torch import nn
 
-from torch_debugger.probes.breakpoints_answers import MEASURES, given, holds
+from torch_debugger.probes.breakpoints_answers import MEASURES, call_input, holds
 from torch_debugger.probes.breakpoints_answers import ConditionNames as Scene
 from torch_debugger.source.breakpoint_conditions import parse_condition
 
@@ -147,10 +147,10 @@ def test_what_is_not_known_does_not_hold() -> None:
 
 
 def test_inputs() -> None:
-    assert given((X,), {}) is X
-    assert given((X, NAN), {}) == (X, NAN)
-    assert ask("nan(input[1]) and not nan(input[0])", input=given((X, NAN), {}))
-    assert ask("nan(input['mask']) and not nan(input[0])", input=given((X,), {"mask": NAN}))
+    assert call_input((X,), {}) is X
+    assert call_input((X, NAN), {}) == (X, NAN)
+    assert ask("nan(input[1]) and not nan(input[0])", input=call_input((X, NAN), {}))
+    assert ask("nan(input['mask']) and not nan(input[0])", input=call_input((X,), {"mask": NAN}))
 
 
 @pytest.mark.parametrize("name", ["min", "max", "mean", "std", "sum"])

@@ -85,6 +85,15 @@ def test_a_small_file_has_a_reason_to_be_alone() -> None:
     ]
 
 
+def test_a_class_name_means_one_thing() -> None:
+    places: dict[str, list[str]] = defaultdict(list)
+    for path in package_files():
+        for node in ast.walk(ast.parse(text_of(path))):
+            if isinstance(node, ast.ClassDef):
+                places[node.name].append(name_of(path))
+    assert not {name: files for name, files in places.items() if len(files) > 1}
+
+
 def test_every_file_says_what_it_is() -> None:
     assert not [name_of(path) for path in package_files() if not says_what_it_is(text_of(path))]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ast
 
-from torch_debugger.crashes.shapes_constructors import given_to, values_of
+from torch_debugger.crashes.shapes_constructors import arguments_by_name, values_of
 
 
 class Net:
@@ -14,7 +14,7 @@ class Net:
 def given(text: str) -> dict[str, str] | None:
     call = ast.parse(text, mode="eval").body
     assert isinstance(call, ast.Call)
-    found = given_to(call, Net)
+    found = arguments_by_name(call, Net)
     return found and {name: ast.unparse(node) for name, node in found.items()}
 
 

@@ -20,7 +20,7 @@ from tests.probes.watching import Seen, watched
 from torch_debugger.probes.data import loading_times as line_clock
 from torch_debugger.probes.data.loading_times import LineClock, LoadingTimes, costs_of, typical
 from torch_debugger.records import HeldData, LoaderFact, LoadingLines, LoadingTime
-from torch_debugger.source.datasets import data_held_by
+from torch_debugger.source.datasets import stored_data
 from torch_debugger.stats.resources import of_this_thread, of_workers
 
 
@@ -217,12 +217,12 @@ def test_what_a_dataset_holds() -> None:
         def __len__(self) -> int:
             return 6
 
-    assert data_held_by(Table(), 6) == (
+    assert stored_data(Table(), 6) == (
         HeldData("rows", "list", 6, "list"),
         HeldData("labels", "ndarray", 6, "", 12),
     )
     tensors = TensorDataset(torch.zeros(5, 4), torch.zeros(5, dtype=torch.int64))
-    assert data_held_by(tensors, 5) == (
+    assert stored_data(tensors, 5) == (
         HeldData("tensors[0]", "Tensor", 5, "", 16),
         HeldData("tensors[1]", "Tensor", 5, "", 8),
     )

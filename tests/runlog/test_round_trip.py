@@ -14,12 +14,12 @@ from tests.runlog.logs import LAYERS, event_file, face, faces, read, rows, scala
 from torch_debugger.log.decoder_records import Decoder
 from torch_debugger.log.encoder import Encoder
 from torch_debugger.log.tfrecord import frame, unframe
-from torch_debugger.records import Record, Scalars, Summary, Table, TensorRows, TensorSummary
+from torch_debugger.records import LoggedSummary, Record, Scalars, Table, TensorRows, TensorSummary
 from torch_debugger.records.codec import to_plain
 from torch_debugger.system.redaction import redact_plain
 from torch_debugger.system.secret_names import forget
 
-JSON_KINDS = [kind for kind in get_args(Record) if kind not in (Scalars, TensorRows, Summary)]
+JSON_KINDS = [kind for kind in get_args(Record) if kind not in (Scalars, TensorRows, LoggedSummary)]
 
 any_float = st.floats(width=32)
 any_scalars = st.builds(

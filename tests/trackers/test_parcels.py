@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from tests import fakes
 from tests.trackers.runs import LOSSES, ending, records
-from torch_debugger.integrations.tracker_data import LayerSeries, Packer, Parcel, StepNumbers
+from torch_debugger.integrations.tracker_data import LayerSeries, Packer, Parcel, StepValues
 from torch_debugger.records import Record, Table, TensorRows
 
 
@@ -119,4 +119,4 @@ def test_an_ending_tells_the_verdict_and_a_table_of_findings() -> None:
 
 
 def test_a_point_knows_when_it_was() -> None:
-    assert packed(records()).points[0] == StepNumbers(1, 1_700_000_000.1, {"loss": 2.0, "lr/0": 0.1})
+    assert packed(records()).points[0] == StepValues(1, 1_700_000_000.1, {"loss": 2.0, "lr/0": 0.1})

@@ -174,7 +174,7 @@ def test_a_question_for_details_reads_one_log_at_least_and_leaves_the_rest(
 ) -> None:
     for name in ("a", "b", "c"):
         make_log(tmp_path / name, 0.1, [1.0])
-    monkeypatch.setattr("torch_debugger.viewer.runs._RUN_DETAILS_WITHIN_S", -1.0)
+    monkeypatch.setattr("torch_debugger.viewer.runs._DETAILS_WITHIN_S", -1.0)
     shown_runs = shown_runs_of(tmp_path)
 
     first = ask(shown_runs, "run_details", names="a,b,c")

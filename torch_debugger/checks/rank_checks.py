@@ -21,7 +21,7 @@ from torch_debugger.records import (
     RankFact,
     Record,
 )
-from torch_debugger.records.ranks import ASKED_TO_END
+from torch_debugger.records.ranks import SIGTERM_EXIT_CODE
 
 
 class RankCheck(Check):
@@ -104,7 +104,7 @@ class RankStates:
         """Also where it was asked to end when it had: by mp.spawn, for another rank has failed."""
         code, state = self.ends[rank].exit_code, self.states.get(rank)
         finished = state is not None and state.end is not None and state.end.outcome == "finished"
-        return rank not in self.crashes and (code == 0 or (code == ASKED_TO_END and finished))
+        return rank not in self.crashes and (code == 0 or (code == SIGTERM_EXIT_CODE and finished))
 
     def failed(self) -> list[int]:
         """The ranks that ended with an exit code other than 0 before their work was done, the first of them

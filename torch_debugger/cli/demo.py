@@ -225,13 +225,13 @@ def play(version: Version, folder: Path, on_step: Callable[[int, float], None]) 
     shutil.rmtree(log, ignore_errors=True)  # of an earlier demo: its losses are not this run's
     (folder / SCRIPT).write_text(version.text, encoding="utf-8")
     output = folder / "runs" / f"{stem}.txt"
-    losses = _run(_playing_command(log, result), folder, output, log, on_step)
+    losses = _run(_run_command(log, result), folder, output, log, on_step)
     if not result.exists():
         raise DebuggerError(f"The run of {version.file} left no result; its output is in {output}.")
     return Played(version, json.loads(result.read_text(encoding="utf-8")), losses, log)
 
 
-def _playing_command(log: Path, result: Path) -> list[str]:
+def _run_command(log: Path, result: Path) -> list[str]:
     # The story tells of verdicts that must not depend on how many looks a busy machine can afford.
     options = ["--deep-steps", "20", "--log-dir", str(log.resolve()), "--json", str(result.resolve())]
     return [sys.executable, "-m", "torch_debugger", "run", *options, SCRIPT]

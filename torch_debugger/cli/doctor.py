@@ -55,8 +55,8 @@ def _folder(chosen: str) -> Path:
 def _conclude(result: RunResult, code: int, out: Path) -> int:
     """The script's own exit code where it did not come as far as its first backward."""
     if not result.trials:
-        told = [*(notice.text for notice in result.notices), *(fault.error for fault in result.faults)]
-        why = " ".join(told) or "The script has come to no backward() of a loss."
+        reasons = [*(notice.text for notice in result.notices), *(fault.error for fault in result.faults)]
+        why = " ".join(reasons) or "The script has come to no backward() of a loss."
         say(f"nothing was tried. {why}" if code == 0 else "nothing was tried: the script ended before its first step.")
         return code
     from rich.console import Console

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from torch_debugger.trials.gradcheck_custom_functions import Checked, Function
 
 
-Given = tuple[int, ...] | float | bool | None
+InputValue = tuple[int, ...] | float | bool | None
 
 _WORDS = {"none": None, "true": True, "false": False}
 _RIGHT, _WRONG, _NOT_CHECKED = 0, 1, 2
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> int:
 
     outcomes = [check_function(each, inputs, second_order=arguments.second_order) for each in functions]
     for outcome in outcomes:
-        sys.stdout.write(f"{_told(outcome, os.path.basename(path))}\n\n")
+        sys.stdout.write(f"{_outcome_text(outcome, os.path.basename(path))}\n\n")
     sys.stdout.write(f"{_summary(outcomes)}\n")
     return max((_code(outcome) for outcome in outcomes), key=(_RIGHT, _NOT_CHECKED, _WRONG).index)
 
@@ -57,7 +57,7 @@ def _split(target: str) -> tuple[str, str]:
     return target, ""
 
 
-def _read_input(text: str) -> Given:
+def _read_input(text: str) -> InputValue:
     """4,5 -> (4, 5), a shape; 0.5 -> 0.5; none -> None"""
     word = text.strip().lower()
     if word in _WORDS:
@@ -79,7 +79,7 @@ def _read_shape(word: str) -> tuple[int, ...]:
     return sizes
 
 
-def _chosen(module: ModuleType, path: str, name: str, inputs: list[Given]) -> list[Function]:
+def _chosen(module: ModuleType, path: str, name: str, inputs: list[InputValue]) -> list[Function]:
     from torch_debugger.trials.gradcheck_custom_functions import functions_of
 
     found = functions_of(module)
@@ -100,7 +100,7 @@ def _code(outcome: Checked) -> int:
     return _RIGHT if outcome.result or outcome.result.deliberate else _WRONG
 
 
-def _told(outcome: Checked, file: str) -> str:
+def _outcome_text(outcome: Checked, file: str) -> str:
     place = f"{file}:{outcome.line}" if outcome.line else file
     if outcome.result is not None:
         return f"{outcome.result}\n\n  at       {place}, tried with {outcome.tried_with or 'no inputs'}"

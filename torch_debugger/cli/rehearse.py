@@ -82,9 +82,9 @@ def _conclude(result: RunResult, code: int, json_file: str | None) -> int:
 
 
 def _reason(result: RunResult, code: int) -> str:
-    told = [*(notice.text for notice in result.notices), *(fault.error for fault in result.faults)]
-    if told:
-        return f". {' '.join(told)}"
+    reasons = [*(notice.text for notice in result.notices), *(fault.error for fault in result.faults)]
+    if reasons:
+        return f". {' '.join(reasons)}"
     if code:
         return ": the script ended before its first training step."
     return ". The script has come to no training step: a backward() of a loss and a step of an optimizer."

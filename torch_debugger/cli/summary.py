@@ -52,9 +52,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     sizes = [_size(text) for text in arguments.input]
-    given = _given(arguments.args)
+    model_arguments = _model_arguments(arguments.args)
     with _place(arguments.meta):
-        model = _model(named_object(arguments.target), given, arguments.target)
+        model = _model(named_object(arguments.target), model_arguments, arguments.target)
     result = _summary(model, sizes, arguments)
     if arguments.json != "-":
         result.show()
@@ -89,7 +89,7 @@ def _size(text: str) -> tuple[int, ...]:
         raise UsageError(f"--input takes a size such as 1,3,224,224, not {text!r}.") from None
 
 
-def _given(text: str | None) -> tuple[list[Any], dict[str, Any]]:
+def _model_arguments(text: str | None) -> tuple[list[Any], dict[str, Any]]:
     try:
         value = json.loads(text) if text else {}
     except json.JSONDecodeError as error:
@@ -108,20 +108,20 @@ def _dtype(name: str) -> torch.dtype:
     return dtype
 
 
-def _model(found: Any, given: tuple[Sequence[Any], dict[str, Any]], target: str) -> nn.Module:
+def _model(found: Any, arguments: tuple[Sequence[Any], dict[str, Any]], target: str) -> nn.Module:
     """Itself where it is one already; else what it makes."""
     from torch import nn
 
     if not isinstance(found, nn.Module) and callable(found):
-        found = _made(found, given, target)
+        found = _made(found, arguments, target)
     if not isinstance(found, nn.Module):
         raise UsageError(f"{target} is no model, and makes none: it gave {type(found).__name__}.")
     return found
 
 
-def _made(make: Any, given: tuple[Sequence[Any], dict[str, Any]], target: str) -> Any:
+def _made(make: Any, arguments: tuple[Sequence[Any], dict[str, Any]], target: str) -> Any:
     try:
-        return make(*given[0], **given[1])
+        return make(*arguments[0], **arguments[1])
     except Exception as error:  # the user's own
         if isinstance(error, TypeError) and "missing" in str(error):
             raise UsageError(
@@ -188,11 +188,11 @@ def import_file(path: str) -> ModuleType:
         spec.loader.exec_module(module)
     except (Exception, SystemExit) as error:  # whatever the file's own code raises
         del sys.modules[name]
-        raise UsageError(_told(path, error)) from error
+        raise UsageError(_import_failure(path, error)) from error
     return module
 
 
-def _told(path: str, error: BaseException) -> str:
+def _import_failure(path: str, error: BaseException) -> str:
     if isinstance(error, SystemExit):
         return (
             f"{path} ended itself while it was imported. Put what it runs under "

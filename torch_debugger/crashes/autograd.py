@@ -12,7 +12,7 @@ from torch_debugger.crashes.autograd_backward_twice import examine_freed
 from torch_debugger.crashes.autograd_detached import examine_cut, examine_rebound
 from torch_debugger.crashes.autograd_functions import examine_function
 from torch_debugger.crashes.autograd_graph import (
-    asked_of_autograd,
+    autograd_argument,
     backward_roots,
     cuts_in,
     graph_of,
@@ -104,9 +104,9 @@ def examine_refused(crash: LiveCrash, message: str) -> RefusedTensor | None:
     if last is None or not user:
         return None
     if last.function in _FRAMES and not last.user:
-        name, asked = _FRAMES[last.function]
+        name, operation = _FRAMES[last.function]
         value: Any = last.locals.get(name)
-        return _in_line(user[0], value, asked) if is_tensor(value) else None
+        return _in_line(user[0], value, operation) if is_tensor(value) else None
     if any(part in message for part in _WRITING):
         for write in (write for node in user[0].on_line() for write in writes_in(node)):
             for owner in owners_of(write.target):
@@ -117,11 +117,11 @@ def examine_refused(crash: LiveCrash, message: str) -> RefusedTensor | None:
     return _to_numpy(user[0]) if "numpy() on Tensor that requires grad" in message else None
 
 
-def _refusal(value: Any, name: str, asked: str, made: Place, holder: str = "") -> RefusedTensor | None:
+def _refusal(value: Any, name: str, operation: str, made: Place, holder: str = "") -> RefusedTensor | None:
     fact = describe(name, value)
     if fact is None:
         return None
-    return RefusedTensor(fact, asked, holder, made, bool(value.is_inference()), value._base is not None)
+    return RefusedTensor(fact, operation, holder, made, bool(value.is_inference()), value._base is not None)
 
 
 def _to_numpy(scope: Scope) -> RefusedTensor | None:
@@ -140,19 +140,19 @@ def _to_numpy(scope: Scope) -> RefusedTensor | None:
     return None
 
 
-def _in_line(scope: Scope, value: torch.Tensor, asked: str) -> RefusedTensor | None:
+def _in_line(scope: Scope, value: torch.Tensor, operation: str) -> RefusedTensor | None:
     """By the expression of the user's line that is the tensor, or holds it."""
     nodes = (part for node in scope.on_line() for part in ast.walk(node) if isinstance(part, ast.expr))
     for part in nodes:
         text, item = ast.unparse(part), scope.resolve(part)
         if item is value:
-            return _refusal(value, text, asked, scope.assigned_at(text))
+            return _refusal(value, text, operation, scope.assigned_at(text))
         if is_one_of(item, (list, tuple, dict)) and _contains(item, value):
-            return _refusal(value, "", asked, _filled(scope, text), text)
+            return _refusal(value, "", operation, _filled(scope, text), text)
         kept = _kept_by(item, value) if is_a(item, nn.Module) else None
         if kept is not None:
-            return _refusal(value, f"{text}.{kept[0]}", asked, kept[1], f"{text}.{kept[0]}")
-    return _refusal(value, "", asked, Place())
+            return _refusal(value, f"{text}.{kept[0]}", operation, kept[1], f"{text}.{kept[0]}")
+    return _refusal(value, "", operation, Place())
 
 
 def _contains(container: Any, value: Any) -> bool:
@@ -172,8 +172,8 @@ def _filled(scope: Scope, name: str) -> Place:
 def _kept_by(module: nn.Module, value: Any) -> tuple[str, Place] | None:
     """The attribute of a module that holds the tensor, and the line that fills it."""
     for path, part in module.named_modules():
-        for name, held in list(vars(part).items()):
-            if held is value:
+        for name, attribute in list(vars(part).items()):
+            if attribute is value:
                 place = attribute_place(type(part), name) or Place()
                 whole = statement_place(place.file, place.line, path) if place.file and place.line else place
                 return f"{path}.{name}".lstrip("."), whole
@@ -187,15 +187,15 @@ _CUTS = ("detach", "data", "tensor", "numpy", "item")
 
 def examine_differentiated(crash: LiveCrash) -> Differentiated | None:
     roots, around = backward_roots(crash), scopes(crash)
-    inputs = asked_of_autograd(crash, {"backward": "inputs", "grad": "inputs"})
-    odd = next((item for item in inputs if _has_no_gradient(item, roots)), None)
-    if odd is None or not roots or not around:
+    inputs = autograd_argument(crash, {"backward": "inputs", "grad": "inputs"})
+    refused = next((item for item in inputs if _has_no_gradient(item, roots)), None)
+    if refused is None or not roots or not around:
         return None
-    frozen = next((name for name, item in named_parameters(crash) if item is odd), "")
-    name, output = frozen or name_of(crash, odd), name_of(crash, roots[0])
-    if frozen and not odd.requires_grad:
+    frozen = next((name for name, item in named_parameters(crash) if item is refused), "")
+    name, output = frozen or name_of(crash, refused), name_of(crash, roots[0])
+    if frozen and not refused.requires_grad:
         return Differentiated("frozen", frozen, output, Place())
-    return _Search(around[0], name, output).cause(odd) if name else None
+    return _Search(around[0], name, output).cause(refused) if name else None
 
 
 def _has_no_gradient(item: torch.Tensor, roots: list[torch.Tensor]) -> bool:
@@ -213,23 +213,25 @@ class _Search:
         self.scope, self.name = scope, name
         around = [node for node in calls_in(scope.function) if node.lineno <= scope.line]
         calls = [node for node in around if ast.unparse(node.func).rpartition(".")[2] in ("grad", "backward")]
-        given = [word.value for word in calls[-1].keywords if word.arg == "outputs"] or calls[-1].args if calls else []
-        written = given[0] if given else None
+        arguments = (
+            [word.value for word in calls[-1].keywords if word.arg == "outputs"] or calls[-1].args if calls else []
+        )
+        written = arguments[0] if arguments else None
         self.output = output or (ast.unparse(written) if written is not None else "the outputs")
         self.made = scope.assignment_before(output, scope.line) if output else None
         self.start: ast.AST | None = self.made if self.made is not None else written
 
-    def cause(self, odd: torch.Tensor) -> Differentiated | None:
+    def cause(self, tensor: torch.Tensor) -> Differentiated | None:
         reads = self._readers(self.start, _DEPTH)
         line = self.made.lineno if self.made is not None else self.scope.line
         maker = self.scope.assignment_before(self.name, line)
-        if not odd.requires_grad:
+        if not tensor.requires_grad:
             if not reads or (maker is not None and maker.lineno > line):
                 return None
-            return self._because("plain" if odd.is_floating_point() or odd.is_complex() else "integer", maker)
+            return self._because("plain" if tensor.is_floating_point() or tensor.is_complex() else "integer", maker)
         between = [node for node in self.scope.statements() if line < node.lineno < self.scope.line]
-        asked = (f"{self.name}.requires_grad_(", f"{self.name}.requires_grad = True")
-        late = [node for node in between if ast.unparse(node).startswith(asked)]
+        prefixes = (f"{self.name}.requires_grad_(", f"{self.name}.requires_grad = True")
+        late = [node for node in between if ast.unparse(node).startswith(prefixes)]
         if late:  # x.requires_grad_(True) below the line that used x
             return self._because("late", late[-1])
         again = [node for node in between if node in self.scope.assignments(self.name)]

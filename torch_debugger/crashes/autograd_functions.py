@@ -44,10 +44,10 @@ def _from_frames(crash: LiveCrash) -> Any:
     """The class whose forward or backward was under way, or was called by the user's line."""
     for seen in reversed(crash.frames):
         for name in ("self", "cls", "ctx"):
-            held = seen.locals.get(name)
-            if _is_function(held):
-                return held
-            forward = getattr(type(held), "_forward_cls", None) or type(held)
+            candidate = seen.locals.get(name)
+            if _is_function(candidate):
+                return candidate
+            forward = getattr(type(candidate), "_forward_cls", None) or type(candidate)
             if _is_function(forward):
                 return forward
         if seen.user:
@@ -58,12 +58,12 @@ def _from_frames(crash: LiveCrash) -> Any:
 def _from_variables(crash: LiveCrash, message: str) -> tuple[str, Any]:
     """A variable that holds an object of the class, or the class itself where its forward was called."""
     user = crash.user_frame
-    for name, held in list(user.locals.items()) if user is not None else ():
-        if _is_function(type(held)) and type(held).__name__ in message:
-            return name, type(held)
-    for name, held in list(user.frame.f_globals.items()) if user is not None else ():
-        if _is_function(held) and f"{name}.forward() " in message and user is crash.innermost:
-            return "", held
+    for name, value in list(user.locals.items()) if user is not None else ():
+        if _is_function(type(value)) and type(value).__name__ in message:
+            return name, type(value)
+    for name, value in list(user.frame.f_globals.items()) if user is not None else ():
+        if _is_function(value) and f"{name}.forward() " in message and user is crash.innermost:
+            return "", value
     return "", None
 
 
@@ -167,19 +167,19 @@ def _of_gradcheck(seen: LiveFrame, call: ast.Call) -> Gradcheck | None:
         owner = value_of(seen, target.value)
         if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
             checked = owner
-    given = [value_of(seen, each) for each in inputs.elts] if isinstance(inputs, ast.Tuple) else value_of(seen, inputs)
-    if checked is UNKNOWN or given is UNKNOWN or (type(given) is list and any(each is UNKNOWN for each in given)):
+    values = [value_of(seen, each) for each in inputs.elts] if isinstance(inputs, ast.Tuple) else value_of(seen, inputs)
+    if checked is UNKNOWN or values is UNKNOWN or (type(values) is list and any(each is UNKNOWN for each in values)):
         return None
-    return _checked(checked, given, None)
+    return _checked(checked, values, None)
 
 
 def _checked(target: Any, inputs: Any, results: Any) -> Gradcheck | None:
-    given = tuple(inputs) if is_one_of(inputs, (tuple, list)) else (inputs,)
+    arguments = tuple(inputs) if is_one_of(inputs, (tuple, list)) else (inputs,)
     owner = getattr(target, "__self__", target)
     if isinstance(owner, type) and issubclass(owner, torch.autograd.Function):
-        return Gradcheck(owner, given, owner)
+        return Gradcheck(owner, arguments, owner)
     several = results if is_one_of(results, (tuple, list)) else (results,)
     roots = [each.grad_fn for each in several if is_tensor(each) and each.grad_fn is not None]
     nodes = [node for root in roots for node in walk_nodes(root, _NODES)[0] if hasattr(node, "_forward_cls")]
     classes = {node._forward_cls for node in nodes if class_source(node._forward_cls) is not None}
-    return Gradcheck(target, given, classes.pop() if len(classes) == 1 else None) if callable(target) else None
+    return Gradcheck(target, arguments, classes.pop() if len(classes) == 1 else None) if callable(target) else None

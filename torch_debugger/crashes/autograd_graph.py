@@ -33,15 +33,15 @@ Node = Any  # torch.autograd.graph.Node; custom functions have classes of their 
 
 def backward_roots(crash: LiveCrash) -> list[torch.Tensor]:
     """The tensors that backward() or autograd.grad() was called on."""
-    return asked_of_autograd(crash, {"backward": "tensors", "grad": "outputs"})
+    return autograd_argument(crash, {"backward": "tensors", "grad": "outputs"})
 
 
-def asked_of_autograd(crash: LiveCrash, arguments: Mapping[str, str]) -> list[torch.Tensor]:
+def autograd_argument(crash: LiveCrash, arguments: Mapping[str, str]) -> list[torch.Tensor]:
     """The tensors of one argument of backward() or autograd.grad(), by the function's name."""
     for seen in reversed(crash.frames):
         if seen.file.endswith("autograd/__init__.py") and seen.function in arguments:
-            given = seen.locals.get(arguments[seen.function])
-            return [part for part in (given if isinstance(given, tuple | list) else (given,)) if is_tensor(part)]
+            value = seen.locals.get(arguments[seen.function])
+            return [part for part in (value if isinstance(value, tuple | list) else (value,)) if is_tensor(part)]
     return []
 
 
@@ -232,20 +232,20 @@ class _Cuts(TorchFunctionMode):
         if time.monotonic() > self.deadline:
             raise TooLong
         made = func(*args, **(kwargs or {}))
-        given = list(_tensors((args, kwargs or {})))
+        inputs = list(_tensors((args, kwargs or {})))
         name = getattr(func, "__name__", "")
         if name == "__get__" and getattr(getattr(func, "__self__", None), "__name__", "") == "data":
             name = "data"
-        if given and name not in _LOOKS:
-            self._follow(name, given, made)
+        if inputs and name not in _LOOKS:
+            self._follow(name, inputs, made)
         return made
 
-    def _follow(self, name: str, given: list[torch.Tensor], made: Any) -> None:
+    def _follow(self, name: str, inputs: list[torch.Tensor], made: Any) -> None:
         results = list(_tensors(made))
         if any(result.requires_grad for result in results):
             return
-        cut = next((self.cuts[id(item)] for item in given if id(item) in self.cuts), None)
-        if any(item.requires_grad for item in given):
+        cut = next((self.cuts[id(item)] for item in inputs if id(item) in self.cuts), None)
+        if any(item.requires_grad for item in inputs):
             reason = _REASONS.get(name, "")
             if not reason and not torch.is_grad_enabled():
                 reason = "no_grad"
@@ -397,12 +397,12 @@ def loss_of(call: ast.Call) -> ast.expr:
     assert isinstance(call.func, ast.Attribute)
     owner = call.func.value
     takes_loss = call.func.attr != "backward" or ast.unparse(owner) in _BACKWARD_OF_A_LOSS
-    given = call.args[0] if call.args and takes_loss else owner
-    while isinstance(given, ast.Call) and given.args and isinstance(given.func, ast.Attribute):
-        if given.func.attr != "scale":  # scaler.scale(loss).backward()
+    loss = call.args[0] if call.args and takes_loss else owner
+    while isinstance(loss, ast.Call) and loss.args and isinstance(loss.func, ast.Attribute):
+        if loss.func.attr != "scale":  # scaler.scale(loss).backward()
             break
-        given = given.args[0]
-    return given
+        loss = loss.args[0]
+    return loss
 
 
 def earlier_calls(scope: Scope, call: ast.Call) -> list[ast.Call]:

@@ -38,7 +38,7 @@ from torch_debugger.source.objects import (
     name_of_class,
     own_attributes,
 )
-from torch_debugger.system.signals import alarms_held
+from torch_debugger.system.signals import alarms_deferred
 from torch_debugger.system.tracebacks import parts_of, similar_name
 
 # A few more open files than the script may have, while a crash is looked at.
@@ -82,12 +82,12 @@ _NO_TEXT = "<the exception's text could not be made: its __str__ fails>"
 Made = TypeVar("Made")
 
 
-@alarms_held()
+@alarms_deferred()
 @spare_files()
 def capture_crash(error: BaseException, step: int, running: Running = _ALONE, depth: int = 0) -> CrashFact:
     """What the exception and its frames tell. Never raises: a part that cannot be had stays empty."""
-    told = _or(None, lambda: told_by(error))
-    text = FAILED if told is None else text_in(told)[:_MESSAGE_LENGTH]
+    described = _or(None, lambda: traceback_exception(error))
+    text = FAILED if described is None else text_in(described)[:_MESSAGE_LENGTH]
     leaf = _or(error, lambda: _first_leaf(error))
     cause = _or(leaf, lambda: quiet(leaf, text))
     whole = cause if leaf is error else error
@@ -107,7 +107,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         uncompiled = dataclasses.replace(eager.crash, frames=inner)
     crash = LiveCrash(cause, frames, paths, running, eager)
     # Examiners ask for class and text; where those of the user's own making fail, none is asked.
-    can_be_asked = text != FAILED and _or(False, lambda: isinstance(cause, Warning) or True)
+    can_be_examined = text != FAILED and _or(False, lambda: isinstance(cause, Warning) or True)
     return CrashFact(
         kind=type(cause).__name__,
         message=_NO_TEXT if text == FAILED else text,
@@ -116,7 +116,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         layer=_or(None, lambda: find_layer(frames, paths)),
         traceback=_or(
             f"{type(cause).__name__}: {text}\n",
-            lambda: _traceback_text(told or told_by(error), whole),
+            lambda: _traceback_text(described or traceback_exception(error), whole),
         ),
         step=step,
         flow=tuple(_flow(cause, frames, paths, running)),
@@ -125,7 +125,7 @@ def capture_crash(error: BaseException, step: int, running: Running = _ALONE, de
         attributes=_or({}, lambda: carried_by(cause)),
         causes=(uncompiled,) if uncompiled else _or((), lambda: _causes(cause, step, running, depth)),
         raised_from=cause.__cause__ is not None or uncompiled is not None,
-        evidence=_evidence(crash) if can_be_asked else CrashEvidence(),
+        evidence=_evidence(crash) if can_be_examined else CrashEvidence(),
     )
 
 
@@ -208,10 +208,10 @@ def _user_place(frames: Sequence[LiveFrame], paths: Mapping[int, str]) -> Place:
     return place_at(users[-1].file, users[-1].line, paths.get(id(module)) if module is not None else None)
 
 
-def _traceback_text(told: traceback.TracebackException, error: BaseException) -> str:
+def _traceback_text(described: traceback.TracebackException, error: BaseException) -> str:
     limit = getattr(sys, "tracebacklimit", None)  # what Python itself prints of an exception that nobody catches
     limit = max(limit, 0) if type(limit) is int else 1000 if sys.version_info < (3, 13) else sys.maxsize
-    waiting, seen = [told], set()
+    waiting, seen = [described], set()
     while waiting:
         part = waiting.pop()
         if id(part) not in seen:
@@ -227,26 +227,26 @@ def _traceback_text(told: traceback.TracebackException, error: BaseException) ->
                 part.stack = None  # type: ignore[assignment]
             inner = [part.__cause__, part.__context__, *(getattr(part, "exceptions", None) or ())]
             waiting += [item for item in inner if item is not None]
-    return "".join(told.format()).removesuffix("\n") + _or("", lambda: similar_name(error)) + "\n"
+    return "".join(described.format()).removesuffix("\n") + _or("", lambda: similar_name(error)) + "\n"
 
 
 # Exceptions whose class is the script's own, told without running what it has made of their methods.
 FAILED = "<exception str() failed>"  # what Python prints in the place of a text that cannot be made
 
 
-def told_by(error: BaseException) -> traceback.TracebackException:
+def traceback_exception(error: BaseException) -> traceback.TracebackException:
     """As Python prints it, for which each text is asked for once."""
     return traceback.TracebackException(type(error), error, error.__traceback__, limit=1_000_000, compact=True)
 
 
-def text_in(told: traceback.TracebackException) -> str:
+def text_in(described: traceback.TracebackException) -> str:
     """Of the first plain exception inside (nested) exception groups."""
     for _ in range(_CHAIN_LENGTH):
-        inner = getattr(told, "exceptions", None)
+        inner = getattr(described, "exceptions", None)
         if not inner:
             break
-        told = inner[0]
-    return str(told._str)  # type: ignore[attr-defined]
+        described = inner[0]
+    return str(described._str)  # type: ignore[attr-defined]
 
 
 def quiet(error: BaseException, text: str) -> BaseException:
@@ -258,12 +258,12 @@ def quiet(error: BaseException, text: str) -> BaseException:
     base = next(kind for kind in kinds if not any(map(_has_the_scripts_methods, classes_of(kind))))
     names = {"__module__": module_of_class(type(error)), "__qualname__": long_name_of_class(type(error))}
     plain: Any = type(name_of_class(type(error)), (base,), names)
-    twin: BaseException = plain.__new__(plain, text)
-    own_attributes(twin).update(own_attributes(error))
+    substitute: BaseException = plain.__new__(plain, text)
+    own_attributes(substitute).update(own_attributes(error))
     for name in ("__traceback__", "__cause__", "__context__", "__suppress_context__"):
         slot = class_dict(BaseException)[name]
-        slot.__set__(twin, slot.__get__(error))
-    return twin
+        slot.__set__(substitute, slot.__get__(error))
+    return substitute
 
 
 def _has_the_scripts_methods(kind: type) -> bool:

@@ -70,13 +70,13 @@ _OF_OPTIMIZER = {"state", "param_groups"}
 
 def examine_model_load(crash: LiveCrash) -> ModelLoad | None:
     seen = crash.frame_of("load_state_dict", "module.py")
-    held = seen.locals if seen is not None else {}
-    module, given = held.get("self"), held.get("state_dict")
+    variables = seen.locals if seen is not None else {}
+    module, state = variables.get("self"), variables.get("state_dict")
     if seen is None or crash.innermost is not seen or not is_a(module, nn.Module):
         return None  # an error of somebody's hook or own _load_from_state_dict
     name = name_root(module, crash.user_frame.frame if crash.user_frame is not None else None)
-    load = ModelLoad(name, type(module).__name__, kind_name(type(given)), bool(held.get("strict", True)))
-    if not is_a(given, Mapping):
+    load = ModelLoad(name, type(module).__name__, kind_name(type(state)), bool(variables.get("strict", True)))
+    if not is_a(state, Mapping):
         return load
     wanted = dict(_wanted(module))
     children = [name for name, _ in module.named_children()]
@@ -84,11 +84,11 @@ def examine_model_load(crash: LiveCrash) -> ModelLoad | None:
         *(load.name, load.kind, load.given, load.strict),
         wrapped=children[0] if len(children) == 1 and children[0] in _WRAPPERS else "",
         wanted=tuple(StateEntry(key, shape) for key, shape in itertools.islice(wanted.items(), _ENTRIES)),
-        saved=_entries(given),
-        others=tuple(str(key) for key, value in given.items() if not is_tensor(value))[:_KEYS],
-        inside=tuple(_inside(given)),
-        of_optimizer=set(given) == _OF_OPTIMIZER,
-        layers=_differing_layers(crash, module, name, wanted, given),
+        saved=_entries(state),
+        others=tuple(str(key) for key, value in state.items() if not is_tensor(value))[:_KEYS],
+        inside=tuple(_inside(state)),
+        of_optimizer=set(state) == _OF_OPTIMIZER,
+        layers=_differing_layers(crash, module, name, wanted, state),
     )
 
 
@@ -102,13 +102,13 @@ def _wanted(module: nn.Module) -> Iterator[tuple[str, tuple[int, ...]]]:
                 yield f"{path}.{name}".lstrip("."), tuple(value.shape)
 
 
-def _entries(given: Mapping[Any, Any]) -> tuple[StateEntry, ...]:
-    tensors = ((str(key), value) for key, value in given.items() if is_tensor(value))
+def _entries(state: Mapping[Any, Any]) -> tuple[StateEntry, ...]:
+    tensors = ((str(key), value) for key, value in state.items() if is_tensor(value))
     return tuple(StateEntry(key, tuple(value.shape)) for key, value in itertools.islice(tensors, _ENTRIES))
 
 
-def _inside(given: Mapping[Any, Any]) -> Iterator[InnerState]:
-    for key, value in itertools.islice(given.items(), _KEYS):
+def _inside(state: Mapping[Any, Any]) -> Iterator[InnerState]:
+    for key, value in itertools.islice(state.items(), _KEYS):
         if type(key) is not str or not is_a(value, Mapping):
             continue
         entries, of_optimizer = _entries(value), set(value) == _OF_OPTIMIZER
@@ -117,11 +117,11 @@ def _inside(given: Mapping[Any, Any]) -> Iterator[InnerState]:
 
 
 def _differing_layers(
-    crash: LiveCrash, module: nn.Module, name: str, wanted: Mapping[str, tuple[int, ...]], given: Mapping[Any, Any]
+    crash: LiveCrash, module: nn.Module, name: str, wanted: Mapping[str, tuple[int, ...]], state: Mapping[Any, Any]
 ) -> tuple[LayerFact, ...]:
     """The layers whose tensors have another shape in the file, with the lines that build them."""
-    odd = [key for key, shape in wanted.items() if is_tensor(given.get(key)) and tuple(given[key].shape) != shape]
-    paths = list(dict.fromkeys(key.rpartition(".")[0] for key in odd))[:_LAYERS]
+    differing = [key for key, shape in wanted.items() if is_tensor(state.get(key)) and tuple(state[key].shape) != shape]
+    paths = list(dict.fromkeys(key.rpartition(".")[0] for key in differing))[:_LAYERS]
     seen = crash.user_frame
     if not paths or seen is None:
         return ()
@@ -133,22 +133,22 @@ def _differing_layers(
 
 def examine_optimizer_load(crash: LiveCrash) -> OptimizerLoad | None:
     seen = crash.frame_of("load_state_dict", "optimizer.py")
-    held = seen.locals if seen is not None else {}
-    optimizer, given = held.get("self"), held.get("state_dict")
+    variables = seen.locals if seen is not None else {}
+    optimizer, state = variables.get("self"), variables.get("state_dict")
     if seen is None or crash.innermost is not seen or not is_a(optimizer, torch.optim.Optimizer):
         return None
     user = crash.user_frame
     name = name_of(optimizer, user.frame if user is not None else None) or "optimizer"
     groups = tuple(len(group["params"]) for group in optimizer.param_groups)
-    if not is_a(given, Mapping):
-        return OptimizerLoad(name, type(optimizer).__name__, kind_name(type(given)), groups=groups)
-    inner = [(key, value) for key, value in given.items() if type(key) is str and is_a(value, Mapping)]
-    saved = given.get("param_groups")
+    if not is_a(state, Mapping):
+        return OptimizerLoad(name, type(optimizer).__name__, kind_name(type(state)), groups=groups)
+    inner = [(key, value) for key, value in state.items() if type(key) is str and is_a(value, Mapping)]
+    saved = state.get("param_groups")
     return OptimizerLoad(
-        *(name, type(optimizer).__name__, kind_name(type(given))),
-        keys=tuple(str(key) for key in itertools.islice(given, _KEYS)),
+        *(name, type(optimizer).__name__, kind_name(type(state))),
+        keys=tuple(str(key) for key in itertools.islice(state, _KEYS)),
         inside=tuple(key for key, value in inner if set(value) == _OF_OPTIMIZER),
-        of_model=bool(given) and all(is_tensor(value) for value in given.values()),
+        of_model=bool(state) and all(is_tensor(value) for value in state.values()),
         groups=groups,
         saved_groups=tuple(len(group.get("params", ())) for group in saved) if is_a(saved, list) else (),
     )
@@ -165,7 +165,7 @@ def examine_refusals(crash: LiveCrash) -> tuple[tuple[RefusedGlobal, ...], bool]
     first = _refused_first(crash.error)
     if seen is None or not first:
         return (), False
-    path = path_given(seen.locals.get("f"))
+    path = path_of_file(seen.locals.get("f"))
     others = _refused_in(path) if path is not None and os.path.isfile(path) else []
     names = list(dict.fromkeys([first, *others]))[:_GLOBALS]
     reach = crash.user_frame.names if crash.user_frame is not None else {}
@@ -176,11 +176,11 @@ def _refused_first(error: BaseException) -> str:
     """From the unpickler's own frame: torch.load raises its advice while that error is handled."""
     inner = error.__context__ or error
     for seen in reversed(walk_traceback(inner.__traceback__)):
-        held = seen.locals
-        if seen.file.endswith(_UNPICKLER) and type(held.get("full_path")) is str:
+        variables = seen.locals
+        if seen.file.endswith(_UNPICKLER) and type(variables.get("full_path")) is str:
             text = str(inner)
             if "GLOBAL" in text:
-                return f"{held['module']}.{held['name']}"
+                return f"{variables['module']}.{variables['name']}"
             # a class that appears only while building, as the dtype classes of numpy do
             found = re.search(r"but got <class '([\w.]+)'>", text)
             return found[1] if found else ""
@@ -249,8 +249,8 @@ def examine_location(crash: LiveCrash) -> StorageLocation | None:
     innermost = crash.innermost
     if seen is None or load is None or innermost is None or innermost.user:
         return None
-    location, asked = str(seen.locals.get("location")), load.locals.get("map_location")
-    given = str(asked) if is_a(asked, (str, torch.device)) else ""
+    location, requested = str(seen.locals.get("location")), load.locals.get("map_location")
+    device = str(requested) if is_a(requested, (str, torch.device)) else ""
     # How many devices of the kind there are; the crash came from asking the same, so nothing new is woken.
     kind = location.partition(":")[0]
     backend = getattr(torch, kind, None)
@@ -259,8 +259,8 @@ def examine_location(crash: LiveCrash) -> StorageLocation | None:
     return StorageLocation(
         location=location,
         available=count if is_there else 0,
-        asked=given or ("a function or mapping" if asked is not None else ""),
-        asked_itself=bool(given) and location == given,
+        asked=device or ("a function or mapping" if requested is not None else ""),
+        asked_itself=bool(device) and location == device,
     )
 
 
@@ -275,10 +275,10 @@ def examine_file(crash: LiveCrash, function: str) -> FileFact | None:
     seen = crash.frame_of(function, "serialization.py")
     if seen is None or crash.innermost is None or crash.innermost.user:
         return None
-    given = seen.locals.get("f")
-    path = path_given(given)
-    if path is None and is_a(given, io.BytesIO):
-        with given.getbuffer() as content:
+    file = seen.locals.get("f")
+    path = path_of_file(file)
+    if path is None and is_a(file, io.BytesIO):
+        with file.getbuffer() as content:
             head, tail, size = bytes(content[:_HEAD]), bytes(content[-_TAIL:]), len(content)
         return FileFact("", size_bytes=size, form=form_of(head, tail, size), buffer=True)
     if path is None or function == "load":
@@ -288,10 +288,10 @@ def examine_file(crash: LiveCrash, function: str) -> FileFact | None:
     return dataclasses.replace(fact, os_name=next((name for name, value in names.items() if value is os), ""))
 
 
-def path_given(given: Any) -> str | None:
+def path_of_file(file: Any) -> str | None:
     """The path given, or that of the open file given."""
-    has_name = is_a(given, io.IOBase) and hasattr(given, "name")
-    named = given.name if has_name else own_attributes(given).get("name", given)
+    has_name = is_a(file, io.IOBase) and hasattr(file, "name")
+    named = file.name if has_name else own_attributes(file).get("name", file)
     return str.__str__(named) if is_a(named, str) else str(named) if is_a(named, PurePath) else None
 
 

@@ -45,9 +45,9 @@ def examine_cuda(crash: LiveCrash) -> CudaEvidence | None:
     kinds = [(kind, match[0]) for kind, form in _KINDS if (match := form.search(text))]
     if not kinds or not isinstance(crash.error, RuntimeError):
         return None
-    kind, told = kinds[0]
+    kind, message = kinds[0]
     if kind == "fork":
-        return CudaEvidence(kind, told, worker=worker_line(crash, text))
+        return CudaEvidence(kind, message, worker=worker_line(crash, text))
     free, total, name, capability = 0, 0, "", ""
     with contextlib.suppress(RuntimeError, AssertionError):  # nothing where the context does not answer
         if kind in ("library", "image"):
@@ -59,7 +59,7 @@ def examine_cuda(crash: LiveCrash) -> CudaEvidence | None:
     facts = [describe(source.name, source.tensor) for source in index_tensors(crash)]
     return CudaEvidence(
         kind=kind,
-        told=told,
+        told=message,
         blocking=os.environ.get("CUDA_LAUNCH_BLOCKING", "0") not in ("", "0"),
         alive=total > 0,
         lookups=lookups_out_of_range(crash) if kind in (*_DEAD, "library") else (),
@@ -138,8 +138,8 @@ def lookups_out_of_range(crash: LiveCrash) -> tuple[DeviceLookup, ...]:
 
 
 def _in_tables(crash: LiveCrash, sources: list[IndexSource]) -> Iterator[DeviceLookup]:
-    given = [item for call in crash.running.calls.values() for item in tree_leaves(call) if is_tensor(item)]
-    shapes = {item.shape for item in given if item.dtype in _INTEGERS}
+    inputs = [item for call in crash.running.calls.values() for item in tree_leaves(call) if is_tensor(item)]
+    shapes = {item.shape for item in inputs if item.dtype in _INTEGERS}
     for name, model in models_of(crash).items():
         for path, layer in model.named_modules(prefix=name):
             if not isinstance(layer, nn.Embedding | nn.EmbeddingBag):
@@ -172,14 +172,14 @@ def _in_scores(crash: LiveCrash, sources: list[IndexSource]) -> Iterator[DeviceL
 
 def _scores(crash: LiveCrash) -> Iterator[Scores]:
     """From the graph of a loss in the user's variables, else from the loss function's own frame."""
-    told: set[Scores] = set()
+    reported: set[Scores] = set()
     for seen in reversed(crash.frames):
-        held = list(seen.locals.items())[:_NAMES]
-        graphs = [value.grad_fn for _, value in held if is_tensor(value) and value.grad_fn is not None]
-        found = [_of_graph(node) for node in graphs] if seen.user else [_of_frame(dict(held))]
+        variables = list(seen.locals.items())[:_NAMES]
+        graphs = [value.grad_fn for _, value in variables if is_tensor(value) and value.grad_fn is not None]
+        found = [_of_graph(node) for node in graphs] if seen.user else [_of_frame(dict(variables))]
         for scores in found:
-            if scores is not None and scores not in told:
-                told.add(scores)
+            if scores is not None and scores not in reported:
+                reported.add(scores)
                 yield scores
 
 
@@ -192,12 +192,12 @@ def _of_graph(node: Any) -> Scores | None:
     return None
 
 
-def _of_frame(held: dict[str, Any]) -> Scores | None:
-    given: Any = held.get("input")
-    target: Any = held.get("target")
-    if not is_tensor(given) or not is_tensor(target) or given.dim() != target.dim() + 1:
+def _of_frame(variables: dict[str, Any]) -> Scores | None:
+    logits: Any = variables.get("input")
+    target: Any = variables.get("target")
+    if not is_tensor(logits) or not is_tensor(target) or logits.dim() != target.dim() + 1:
         return None
-    return _counted(given.shape, held.get("ignore_index", -100))
+    return _counted(logits.shape, variables.get("ignore_index", -100))
 
 
 def _counted(shape: Any, ignored: int) -> Scores:

@@ -30,9 +30,9 @@ _NAMED = re.compile(r"\b(cpu|meta|(?:cuda|mps|xpu|hpu|xla|lazy)(?::\d+)?)\b")
 def examine_devices(crash: LiveCrash) -> DeviceEvidence | None:
     """Tensors on two devices, or a device that this machine does not have."""
     text = str(crash.error)
-    asked = examine_asked(crash, text)
-    if asked is not None:
-        return asked
+    absent = examine_absent_device(crash, text)
+    if absent is not None:
+        return absent
     about = isinstance(crash.error, RuntimeError | TypeError) and _ABOUT_DEVICES.search(text)
     # Compilers speak of meta tensors of their own: what the call does without them is among the causes.
     compiled = str(type(crash.error).__module__).startswith("torch._")
@@ -55,8 +55,8 @@ def _accelerator(found: Sequence[Meeting], text: str) -> torch.device | None:
     on = Counter(each.tensor.device for each in found if each.tensor.device.type != "cpu")
     if on:
         return on.most_common(1)[0][0]
-    told = [name for name in _NAMED.findall(text) if name != "cpu"]
-    return torch.device(told[0]) if told and found else None
+    named = [name for name in _NAMED.findall(text) if name != "cpu"]
+    return torch.device(named[0]) if named and found else None
 
 
 def _met(each: Meeting, crash: LiveCrash, accelerator: torch.device) -> MetTensor:
@@ -115,7 +115,7 @@ class Meeting:
 def meetings(crash: LiveCrash) -> list[Meeting]:
     layer = next((module for seen in reversed(crash.frames) if (module := seen.module()) is not None), None)
     if layer is not None and type(layer).__module__.startswith("torch.nn"):
-        found = [*_of_layer(layer), *_given_to(layer, crash)]
+        found = [*_of_layer(layer), *_inputs_of(layer, crash)]
     elif (optimizer := _optimizer(crash)) is not None:
         # parameters with state on another device, and that state
         apart = (
@@ -132,13 +132,13 @@ def meetings(crash: LiveCrash) -> list[Meeting]:
 
 
 def _of_layer(layer: nn.Module) -> Iterator[Meeting]:
-    for role, held in (("weights", layer._parameters), ("buffer", layer._buffers)):
-        for name, tensor in held.items():
+    for role, tensors in (("weights", layer._parameters), ("buffer", layer._buffers)):
+        for name, tensor in tensors.items():
             if tensor is not None:
                 yield Meeting(name, tensor, role, layer)
 
 
-def _given_to(layer: nn.Module, crash: LiveCrash) -> Iterator[Meeting]:
+def _inputs_of(layer: nn.Module, crash: LiveCrash) -> Iterator[Meeting]:
     """What the layer was called with, under the names of its forward."""
     for name, value in arguments_of(crash.frames, layer).items():
         parts = [(name, value)]
@@ -150,9 +150,9 @@ def _given_to(layer: nn.Module, crash: LiveCrash) -> Iterator[Meeting]:
 def _optimizer(crash: LiveCrash) -> torch.optim.Optimizer | None:
     for seen in reversed(crash.frames):
         first = seen.frame.f_code.co_varnames[:1]
-        held = seen.locals.get(first[0]) if first else None
-        if is_a(held, torch.optim.Optimizer):
-            return held
+        owner = seen.locals.get(first[0]) if first else None
+        if is_a(owner, torch.optim.Optimizer):
+            return owner
     return None
 
 
@@ -191,7 +191,7 @@ _ABSENT = (
 )  # fmt: skip
 
 
-def examine_asked(crash: LiveCrash, text: str) -> DeviceEvidence | None:
+def examine_absent_device(crash: LiveCrash, text: str) -> DeviceEvidence | None:
     found, kind = next(((match, word) for form, word in _ABSENT if (match := form.search(text))), (None, ""))
     if found is not None and not kind:
         word = next(group for group in found.groups() if group)
@@ -200,8 +200,8 @@ def examine_asked(crash: LiveCrash, text: str) -> DeviceEvidence | None:
         kind = "cuda"
     elif found is None or not isinstance(crash.error, AssertionError | RuntimeError):
         return None
-    asked, place = next(_named(crash, kind), (kind, Place()))
-    return DeviceEvidence(asked=asked, asked_at=place, usable=usable_accelerators())
+    requested, place = next(_named(crash, kind), (kind, Place()))
+    return DeviceEvidence(asked=requested, asked_at=place, usable=usable_accelerators())
 
 
 def _misses_cuda(crash: LiveCrash, text: str) -> bool:
@@ -280,16 +280,16 @@ def known_as(tensor: torch.Tensor, frames: Sequence[LiveFrame]) -> NamedTensor |
 
 
 def _names(tensor: torch.Tensor, seen: LiveFrame) -> Iterator[NamedTensor]:
-    held = list(itertools.islice(seen.locals.items(), _NAMES))
+    variables = list(itertools.islice(seen.locals.items(), _NAMES))
     if seen.frame.f_globals is not seen.locals:
-        held += list(itertools.islice(seen.frame.f_globals.items(), _NAMES))
-    for name, value in held:
+        variables += list(itertools.islice(seen.frame.f_globals.items(), _NAMES))
+    for name, value in variables:
         if value is tensor:
             yield NamedTensor(name, "variable", seen)
-    for name, value in held:
+    for name, value in variables:
         if (key := _key(tensor, value)) is not None:
             yield NamedTensor(f"{name}[{key!r}]", "entry", seen)
-    for name, value in held:
+    for name, value in variables:
         yield from _attributes(tensor, name, value, seen)
 
 
@@ -304,8 +304,8 @@ def _key(tensor: torch.Tensor, value: Any) -> Any:
 
 
 def _attributes(tensor: torch.Tensor, name: str, value: Any, seen: LiveFrame) -> Iterator[NamedTensor]:
-    held = getattr(value, "__dict__", None) if not is_a(value, type) and not is_tensor(value) else None
-    for attribute, item in itertools.islice(held.items(), _NAMES) if type(held) is dict else ():
+    attributes = getattr(value, "__dict__", None) if not is_a(value, type) and not is_tensor(value) else None
+    for attribute, item in itertools.islice(attributes.items(), _NAMES) if type(attributes) is dict else ():
         if item is tensor:
             yield NamedTensor(f"{name}.{attribute}", "attribute", seen, value)
         elif name == "self" and (key := _key(tensor, item)) is not None and attribute[:1] != "_":
@@ -347,29 +347,29 @@ def device_text(seen: LiveFrame, line: int, accelerator: torch.device, code: str
     A tensor that the line itself mentions comes first, then a variable that holds the device, then an
     argument of the function, then the model's parameters.
     """
-    held = seen.names
+    variables = seen.names
     ready = [
         (name, value)
-        for name, value in itertools.islice(reversed(held.items()), _NAMES)
+        for name, value in itertools.islice(reversed(variables.items()), _NAMES)
         if _is_on(value, accelerator) and is_known_before(seen.file, line, name)
     ]
     mentioned = set(re.findall(r"(?<!\.)\b[A-Za-z_]\w*", code))
     function = function_at(seen.file, line)
-    given = parameters(function) if function is not None else []
+    arguments = parameters(function) if function is not None else []
     choices = [
         *(f"{name}.device" for name, value in ready if is_tensor(value) and name in mentioned),
         *(name for name, value in ready if is_a(value, (torch.device, str))),
-        *_held_device(held, accelerator),
-        *(f"{name}.device" for name in given for known, value in ready if known == name and is_tensor(value)),
+        *_device_attributes(variables, accelerator),
+        *(f"{name}.device" for name in arguments for known, value in ready if known == name and is_tensor(value)),
         *(f"next({name}.parameters()).device" for name, value in ready if is_a(value, nn.Module)),
     ]
     return choices[0] if choices else ""
 
 
-def _held_device(held: dict[str, Any], accelerator: torch.device) -> Iterator[str]:
+def _device_attributes(variables: dict[str, Any], accelerator: torch.device) -> Iterator[str]:
     """self.device, args.device"""
     for name in ("self", "args", "config", "cfg", "opt"):
-        own = getattr(held.get(name), "__dict__", {})
+        own = getattr(variables.get(name), "__dict__", {})
         device = own.get("device") if type(own) is dict else None
         if is_a(device, (torch.device, str)) and _is_on(device, accelerator):
             yield f"{name}.device"

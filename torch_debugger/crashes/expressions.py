@@ -98,8 +98,8 @@ def entries_of(value: Any) -> tuple[str, ...]:
         return tuple(f"[{key!r}] {words_for(item)}" for key, item in list(value.items())[:_ENTRIES])
     if is_a(value, tuple) and hasattr(value, "_fields"):
         return tuple(f".{name} {words_for(item)}" for name, item in zip(value._fields, value, strict=False))
-    held = list(own_attributes(value).items())
-    return tuple(f".{name} {words_for(item)}" for name, item in held[:_ENTRIES])
+    attributes = list(own_attributes(value).items())
+    return tuple(f".{name} {words_for(item)}" for name, item in attributes[:_ENTRIES])
 
 
 def statement_node(seen: LiveFrame) -> ast.stmt | None:

@@ -97,11 +97,11 @@ class LiveFrame:
     def module(self) -> nn.Module | None:
         """The module whose method this is: the first argument, under whatever name it goes."""
         code = self.frame.f_code
-        held: Any = self.frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
+        owner: Any = self.frame.f_locals.get(code.co_varnames[0]) if code.co_argcount else None
         # type() and not isinstance: a proxy of the user's may run code when asked for its class
-        if not issubclass(type(held), nn.Module):
+        if not issubclass(type(owner), nn.Module):
             return None
-        return held if code.co_varnames[0] == "self" or _is_method(code, held) else None
+        return owner if code.co_varnames[0] == "self" or _is_method(code, owner) else None
 
 
 def _is_method(code: CodeType, module: nn.Module) -> bool:
@@ -154,9 +154,9 @@ def tensors_in(seen: LiveFrame) -> tuple[LocalTensor, ...]:
 
 
 def _locals(names: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    held = list(itertools.islice(names.items(), _NAMES))
-    yield from ((name, value) for name, value in held if is_tensor(value))
-    for name, value in held:
+    variables = list(itertools.islice(names.items(), _NAMES))
+    yield from ((name, value) for name, value in variables if is_tensor(value))
+    for name, value in variables:
         yield from ((f"{name}[{key!r}]", item) for key, item in _entries(value) if is_tensor(item))
 
 
@@ -184,8 +184,8 @@ def _mentioned(seen: LiveFrame) -> Iterator[tuple[str, Any]]:
 
 def attribute(value: Any, name: str) -> Any:
     """An attribute that is kept in a dictionary; properties and __getattr__ are not asked."""
-    held = own_attributes(value)
-    for place in (held, held.get("_parameters"), held.get("_buffers"), held.get("_modules")):
+    attributes = own_attributes(value)
+    for place in (attributes, attributes.get("_parameters"), attributes.get("_buffers"), attributes.get("_modules")):
         if is_a(place, dict) and name in place:
             return place[name]
     return None
@@ -305,10 +305,10 @@ def values_in(seen: LiveFrame) -> tuple[LocalValue, ...]:
         return ()
     mentioned = set(re.findall(r"[A-Za-z_]\w*", statement_at(seen.file, seen.line)[1]))
     at_top = seen.function == "<module>"
-    held = [(name, value) for name, value in seen.frame.f_locals.items() if not (at_top and name not in mentioned)]
-    told = [(name, value) for name, value in held if not name.startswith("__") and not is_tensor(value)]
-    told.sort(key=lambda pair: pair[0] not in mentioned)
-    return tuple(_describe(name, value, name in mentioned) for name, value in itertools.islice(told, _VALUES))
+    variables = [(name, value) for name, value in seen.frame.f_locals.items() if not (at_top and name not in mentioned)]
+    shown = [(name, value) for name, value in variables if not name.startswith("__") and not is_tensor(value)]
+    shown.sort(key=lambda pair: pair[0] not in mentioned)
+    return tuple(_describe(name, value, name in mentioned) for name, value in itertools.islice(shown, _VALUES))
 
 
 def _describe(name: str, value: Any, mentioned: bool) -> LocalValue:
@@ -429,10 +429,10 @@ def written_numbers(file: str, code: str) -> tuple[WrittenNumber, ...]:
 
 
 def _number(file: str, tree: ast.Module, name: str) -> WrittenNumber | None:
-    given = _assigned_numbers(tree).get(name, [])
-    if len(given) != 1:
+    assigned = _assigned_numbers(tree).get(name, [])
+    if len(assigned) != 1:
         return None  # never, or in several places: no one of them can be blamed
-    first, value = given[0]
+    first, value = assigned[0]
     place, source = place_at(file, value.lineno), ast.unparse(value)
     # from the name to the number, where both stand in one line
     if getattr(first, "lineno", 0) != value.lineno or place.code is None or not place.code.isascii():

@@ -136,15 +136,15 @@ def lookups_of(crash: LiveCrash) -> Iterator[Lookup]:
     if innermost.user:
         yield from _written(innermost)
     elif innermost.file.endswith(_FUNCTIONAL):
-        yield from _given(crash, innermost)
+        yield from _lookups_of_function(crash, innermost)
 
 
-def _given(crash: LiveCrash, seen: LiveFrame) -> Iterator[Lookup]:
-    held = seen.locals
-    given, weight, target = held.get("input"), held.get("weight"), held.get("target")
+def _lookups_of_function(crash: LiveCrash, seen: LiveFrame) -> Iterator[Lookup]:
+    variables = seen.locals
+    scores, weight, target = variables.get("input"), variables.get("weight"), variables.get("target")
     if seen.function in _TABLES and torch.is_tensor(weight):
         outer = crash.frame_of("forward", os.path.join("modules", "sparse.py"))
-        indices = outer.locals.get("input") if outer is not None else given
+        indices = outer.locals.get("input") if outer is not None else scores
         if is_plain_tensor(indices):
             # the first argument of the user's call, if that is what arrived
             user = crash.user_frame
@@ -153,9 +153,9 @@ def _given(crash: LiveCrash, seen: LiveFrame) -> Iterator[Lookup]:
             same = [node for node, value in values if is_plain_tensor(value) and torch.equal(value, indices)]
             name = ast.unparse(same[0]) if same else ""
             yield Lookup(seen.function, indices, weight.shape[0], 0, weight, 0, index_name=name)
-    if seen.function in LABELS and torch.is_tensor(given) and is_plain_tensor(target):
-        classes = given.shape[1 if given.dim() > 1 else 0]
-        yield Lookup(seen.function, target, classes, 0, given, 1, held.get("ignore_index"))
+    if seen.function in LABELS and torch.is_tensor(scores) and is_plain_tensor(target):
+        classes = scores.shape[1 if scores.dim() > 1 else 0]
+        yield Lookup(seen.function, target, classes, 0, scores, 1, variables.get("ignore_index"))
 
 
 def _written(seen: LiveFrame) -> Iterator[Lookup]:

@@ -124,10 +124,10 @@ def _torch_class(layer: nn.Module) -> str:
 
 
 def _settings(layer: nn.Module) -> dict[str, int | float | str]:
-    held = vars(layer)
+    attributes = vars(layer)
     kept: dict[str, int | float | str] = {}
     for name in _SETTINGS:
-        value = held.get(name)
+        value = attributes.get(name)
         if is_a(value, tuple):
             kept[name] = str(tuple(value))
         elif value is not None and is_one_of(value, (bool, int, float, str)):
@@ -151,25 +151,25 @@ def _constructors(frames: Sequence[LiveFrame], paths: Mapping[int, str], layer: 
 def arguments_of(frames: Sequence[LiveFrame], layer: nn.Module) -> dict[str, Any]:
     """What a layer was called with, under the names of its forward: as its caller gave it, where nothing was
     rebound yet."""
-    given: dict[str, Any] = {}
+    arguments: dict[str, Any] = {}
     names: list[str] = []
     for seen in frames:
         if seen.module() is not layer:
             continue
-        if seen.function in _CALLERS and not given and type(seen.locals.get("args")) is tuple:
-            given = {str(place): value for place, value in enumerate(seen.locals["args"])}
-            given |= dict(seen.locals["kwargs"])
+        if seen.function in _CALLERS and not arguments and type(seen.locals.get("args")) is tuple:
+            arguments = {str(place): value for place, value in enumerate(seen.locals["args"])}
+            arguments |= dict(seen.locals["kwargs"])
         elif seen.function == "forward":
             code = seen.frame.f_code
             names = list(code.co_varnames[1 : code.co_argcount])
-            given = given or {name: seen.locals.get(name) for name in names}
+            arguments = arguments or {name: seen.locals.get(name) for name in names}
             break
-    return {names[int(key)] if key.isdigit() and int(key) < len(names) else key: given[key] for key in given}
+    return {names[int(key)] if key.isdigit() and int(key) < len(names) else key: arguments[key] for key in arguments}
 
 
 def _inputs(frames: Sequence[LiveFrame], layer: nn.Module) -> tuple[LocalTensor, ...]:
-    given = list(arguments_of(frames, layer).items())
-    first: Any = given[0][1] if given else None
+    arguments = list(arguments_of(frames, layer).items())
+    first: Any = arguments[0][1] if arguments else None
     facts: list[LocalTensor | None] = []
     if is_a(first, PackedSequence):  # under the shape it would have if it were padded
         data = describe(PACKED, first.data)
@@ -178,10 +178,10 @@ def _inputs(frames: Sequence[LiveFrame], layer: nn.Module) -> tuple[LocalTensor,
         leading = sizes[::-1] if getattr(layer, "batch_first", False) else sizes
         facts.append(dataclasses.replace(data, shape=(*leading, *data.shape[1:])))
     elif is_tensor(first):
-        facts.append(describe(given[0][0], first))
+        facts.append(describe(arguments[0][0], first))
     else:
         return ()  # of a list, what follows must not be taken for the input
-    for name, value in given[1:]:
+    for name, value in arguments[1:]:
         # the (h, c) of an LSTM
         parts = (
             [(f"{name}[{index}]", part) for index, part in enumerate(value[:2])]

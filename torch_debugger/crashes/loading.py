@@ -23,11 +23,11 @@ from torch_debugger.crashes.loading_dataloader import (
     FailedLoading,
     batch_indices,
     describe_loader,
+    differing_part,
     failed_batch,
     find_loading,
     form_of,
     length_of,
-    odd_part,
 )
 from torch_debugger.crashes.loading_samples import Refetched, describe_raised, fetch_again, loader_call, loader_use
 from torch_debugger.crashes.loading_workers import find_dying_loader, slow_batch, unpicklable_part, worker_death
@@ -103,25 +103,27 @@ def _here(
     listed = listed if is_a(listed, (list, tuple)) else [listed]
     indices = tuple(index for index in listed if type(index) is int)
     samples = fetch.locals.get("data")
-    asked = until[-1].frame.f_locals.get("idx")
-    failing = (asked,) if type(asked) is int and not collating else ()
+    requested = until[-1].frame.f_locals.get("idx")
+    failing = (requested,) if type(requested) is int and not collating else ()
     whole = samples if is_a(samples, list) and len(samples) == len(indices) and collating else []
-    odd = odd_part([(index, form_of(item)) for index, item in zip(indices, whole, strict=False)]) if whole else None
+    differing = (
+        differing_part([(index, form_of(item)) for index, item in zip(indices, whole, strict=False)]) if whole else None
+    )
     return SampleFailure(
         stage="collate" if collating else "sample",
         raised=describe_raised(crash.error, inside),
         batch=failed_batch(crash, loading.iterator),
         indices=indices[:_KEPT],
         failing=failing,
-        odd=odd,
+        odd=differing,
     )  # fmt: skip
 
 
 def _looked_again(failure: SampleFailure, again: Refetched) -> SampleFailure:
     """Only what fails as the worker said is the same failure."""
     if failure.stage == "collate":
-        odd = odd_part(again.forms) if again.forms else None
-        return dataclasses.replace(failure, odd=odd, looked_at=again.looked_at)
+        differing = differing_part(again.forms) if again.forms else None
+        return dataclasses.replace(failure, odd=differing, looked_at=again.looked_at)
     met = failure.raised
     alike = [(index, raised) for index, raised in again.raised if (raised.kind, raised.place) == (met.kind, met.place)]
     said = [(index, raised) for index, raised in alike if raised.message == failure.raised.message]
@@ -151,9 +153,9 @@ def open_files(crash: LiveCrash) -> OpenFiles | None:
         with contextlib.suppress(OSError):
             os.fstat(number)
             opened += 1
-    name, held, holds, place = max(_holders(crash), key=lambda found: found[1], default=("", 0, "", Place()))
+    name, count, holds, place = max(_holders(crash), key=lambda found: found[1], default=("", 0, "", Place()))
     strategy = str(torch.multiprocessing.get_sharing_strategy())  # type: ignore[no-untyped-call]
-    return OpenFiles(opened, limit, strategy, name, held, holds, place)
+    return OpenFiles(opened, limit, strategy, name, count, holds, place)
 
 
 def _is_about_files(crash: LiveCrash) -> bool:

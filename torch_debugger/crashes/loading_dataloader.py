@@ -36,8 +36,8 @@ class FailedLoading:
 
 def find_loading(crash: LiveCrash) -> FailedLoading | None:
     """The iterator whose method is in the traceback."""
-    held = [seen.locals.get("self") for seen in reversed(crash.frames) if not seen.user]
-    found = [value for value in held if is_a(value, _BaseDataLoaderIter)]
+    owners = [seen.locals.get("self") for seen in reversed(crash.frames) if not seen.user]
+    found = [value for value in owners if is_a(value, _BaseDataLoaderIter)]
     return loading_of(crash, found[0]) if found else None
 
 
@@ -226,9 +226,9 @@ def form_of(value: Any, depth: int = 0) -> ValueForm:
         return ValueForm("dict", str(len(value)), _parts(((f"[{key!r}]", item) for key, item in value.items()), depth))
     if is_a(value, tuple) or is_a(value, list):
         # also of a class of the user's, without asking it
-        held: list[Any] = list(list.__iter__(value) if is_a(value, list) else tuple.__iter__(value))
-        numbered = ((f"[{place}]", item) for place, item in enumerate(held[:_PARTS]))
-        return ValueForm("list" if is_a(value, list) else "tuple", str(len(held)), _parts(numbered, depth))
+        items: list[Any] = list(list.__iter__(value) if is_a(value, list) else tuple.__iter__(value))
+        numbered = ((f"[{place}]", item) for place, item in enumerate(items[:_PARTS]))
+        return ValueForm("list" if is_a(value, list) else "tuple", str(len(items)), _parts(numbered, depth))
     return ValueForm(kind_name(type(value)))
 
 
@@ -238,7 +238,7 @@ def _parts(items: Any, depth: int) -> tuple[tuple[str, ValueForm], ...]:
     return tuple((key, form_of(item, depth + 1)) for (key, item), _ in zip(items, range(_PARTS), strict=False))
 
 
-def odd_part(samples: Sequence[tuple[int, ValueForm]], path: str = "") -> OddPart | None:
+def differing_part(samples: Sequence[tuple[int, ValueForm]], path: str = "") -> OddPart | None:
     """The first part that no batch can be made of, or that differs from what the other samples have."""
     kinds = Counter(form.kind_in_batch for _, form in samples)
     rare = next((kind for kind in kinds if kind not in _BATCHED), "")
@@ -255,19 +255,19 @@ def odd_part(samples: Sequence[tuple[int, ValueForm]], path: str = "") -> OddPar
     shapes = Counter(form.keys for _, form in samples)
     if len(shapes) > 1:
         fewest, most = (pick(shapes, key=lambda keys: shapes[keys]) for pick in (min, max))
-        odd = _differing(samples, path, lambda form: form.keys == fewest)
+        differing = _differing(samples, path, lambda form: form.keys == fewest)
         examples = [next(form for _, form in samples if form.keys == keys) for keys in (fewest, most)]
         words = [form.words if form.kind == "dict" else f"{form.kind} of {form.detail}" for form in examples]
-        return dataclasses.replace(odd, kind=words[0], usual=words[1])
+        return dataclasses.replace(differing, kind=words[0], usual=words[1])
     for place, (key, _) in enumerate(samples[0][1].parts):
         inside = [(index, form.parts[place][1]) for index, form in samples]
-        if (found := odd_part(inside, path + key)) is not None:
+        if (found := differing_part(inside, path + key)) is not None:
             return found
     return None
 
 
-def _differing(samples: Sequence[tuple[int, ValueForm]], path: str, is_odd: Callable[[ValueForm], bool]) -> OddPart:
-    odd = [(index, form) for index, form in samples if is_odd(form)]
-    usual = Counter(form.words for _, form in samples if not is_odd(form)).most_common(1)
-    indices = tuple(index for index, _ in odd)[:_PARTS]
-    return OddPart(path, odd[0][1].words, usual[0][0] if usual else "", indices, len(samples))
+def _differing(samples: Sequence[tuple[int, ValueForm]], path: str, differs: Callable[[ValueForm], bool]) -> OddPart:
+    differing = [(index, form) for index, form in samples if differs(form)]
+    usual = Counter(form.words for _, form in samples if not differs(form)).most_common(1)
+    indices = tuple(index for index, _ in differing)[:_PARTS]
+    return OddPart(path, differing[0][1].words, usual[0][0] if usual else "", indices, len(samples))

@@ -49,7 +49,7 @@ def describe_raised(error: BaseException, frames: Sequence[LiveFrame]) -> Raised
         place=seen.place,
         function=seen.function,
         failing=failing,
-        index=_asked_index(users),
+        index=_requested_index(users),
         reach=dict(_reach(statement, seen)) if statement else {},
         subscripted=_subscripted(error, statement, seen) if statement else None,
         missing=_missing(error),
@@ -67,13 +67,13 @@ def first_line(error: BaseException) -> str:
     return lines[0][:300] if lines else ""
 
 
-def _asked_index(users: Sequence[LiveFrame]) -> int | None:
+def _requested_index(users: Sequence[LiveFrame]) -> int | None:
     """What the innermost __getitem__ of the user's was asked for."""
     for seen in reversed(users):
         code = seen.frame.f_code
         if code.co_name == "__getitem__" and code.co_argcount == 2:
-            asked = seen.locals.get(code.co_varnames[1])
-            return asked if type(asked) is int else None
+            index = seen.locals.get(code.co_varnames[1])
+            return index if type(index) is int else None
     return None
 
 
@@ -110,8 +110,8 @@ def _subscripted(error: BaseException, tree: ast.AST, seen: LiveFrame) -> Subscr
     """The one entry the statement asks for that its container does not have."""
     if not isinstance(error, (KeyError, IndexError)):
         return None
-    asked = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
-    pairs = [(node, _computed(node.value, seen), _computed(node.slice, seen)) for node in asked]
+    subscripts = [node for node in ast.walk(tree) if isinstance(node, ast.Subscript)]
+    pairs = [(node, _computed(node.value, seen), _computed(node.slice, seen)) for node in subscripts]
     lacking = [(node, container, key) for node, container, key in pairs if _lacks(container, key)]
     if len(lacking) != 1:
         return None
@@ -192,7 +192,7 @@ def fetch_again(dataset: Any, indices: Iterable[int], limit_s: float = _LIMIT_S)
     text, ended = _read_until(reading, time.monotonic() + limit_s)
     os.close(reading)
     task.kill()
-    return _told(text.decode(errors="replace"), ended)
+    return _read_refetched(text.decode(errors="replace"), ended)
 
 
 def _fetch_all(dataset: Any, indices: Iterable[int], writing: int, limit_s: float) -> str:
@@ -229,7 +229,7 @@ def _read_until(reading: int, deadline: float) -> tuple[bytes, bool]:
     return text, False
 
 
-def _told(text: str, ended: bool) -> Refetched:
+def _read_refetched(text: str, ended: bool) -> Refetched:
     found = Refetched()
     for line in text.splitlines():
         if line.startswith("?"):
@@ -258,15 +258,15 @@ def loader_call(crash: LiveCrash) -> tuple[LoaderCall, FailedLoading] | None:
     made = seen.locals.get("self") if seen is not None else None
     if seen is None or not is_a(made, DataLoader):
         return None
-    held, parameters = seen.locals, inspect.signature(DataLoader.__init__).parameters
-    given: dict[str, str] = {}
+    variables, parameters = seen.locals, inspect.signature(DataLoader.__init__).parameters
+    arguments: dict[str, str] = {}
     for name, parameter in parameters.items():
-        value = held.get(name, parameter.default)
+        value = variables.get(name, parameter.default)
         is_default = value is parameter.default or (is_one_of(value, _SETTINGS) and value == parameter.default)
         if name not in ("self", "dataset") and not is_default and not (name == "shuffle" and not value):
-            given[name] = repr(value)[:80] if is_one_of(value, _SETTINGS) else type(value).__name__
-    dataset = held.get("dataset")
-    return LoaderCall(given, is_a(dataset, IterableDataset)), FailedLoading(None, dataset, made)
+            arguments[name] = repr(value)[:80] if is_one_of(value, _SETTINGS) else type(value).__name__
+    dataset = variables.get("dataset")
+    return LoaderCall(arguments, is_a(dataset, IterableDataset)), FailedLoading(None, dataset, made)
 
 
 def loader_use(crash: LiveCrash) -> tuple[LoaderUse, FailedLoading] | None:

@@ -98,14 +98,14 @@ def worker_death(crash: LiveCrash, loading: FailedLoading) -> WorkerDeath | None
     end = _seen_end(loading.iterator) if loading.iterator is not None else _named_end(crash.error)
     if end is None:
         return None
-    asked, seen = crash.running.asked, None
-    worker = asked.worker_of(end.pids[0]) if asked is not None else None
-    if asked is not None and worker is not None:
+    requests, seen = crash.running.asked, None
+    worker = requests.worker_of(end.pids[0]) if requests is not None else None
+    if requests is not None and worker is not None:
         # What was noted when batches were asked for: a random order is kept nowhere else.
-        noted = asked.of_worker(worker)
+        noted = requests.of_worker(worker)
         wanted = {batch: noted.get(batch, ()) or end.waiting.get(batch, ()) for batch in end.waiting or noted}
         end = dataclasses.replace(end, worker=worker, waiting=wanted)
-    if asked is not None and end.worker is not None and (last := asked.seen.get(end.worker)) is not None:
+    if requests is not None and end.worker is not None and (last := requests.seen.get(end.worker)) is not None:
         seen = last[1] if last[0] in end.waiting else None
     again = Refetched()
     if not is_a(loading.dataset, IterableDataset):
@@ -161,12 +161,12 @@ def _seen_end(iterator: Any) -> _End | None:
     number, worker = dead[0]
     # the batches that were asked of the worker and have not come
     info = iterator._task_info
-    asked = sorted(batch for batch in info if info[batch][0] == number and len(info[batch]) == 1)
+    pending = sorted(batch for batch in info if info[batch][0] == number and len(info[batch]) == 1)
     return _End(
         pids=tuple(each.pid for _, each in dead),
         exit_code=worker.exitcode,
         delivered=int(iterator._num_yielded),
-        waiting={batch: batch_indices(iterator, batch) for batch in asked},
+        waiting={batch: batch_indices(iterator, batch) for batch in pending},
         worker=number,
         spawned=getattr(worker._popen, "method", "fork") != "fork",
     )
@@ -245,10 +245,10 @@ def _sent(crash: LiveCrash) -> tuple[list[Part], str, str]:
     if crash.frame_of("dump", os.path.join("multiprocessing", "reduction.py")) is None:
         return [], "", ""
     loader = crash.frame_of("__init__", "dataloader.py")
-    held = loader.locals.get("self") if loader is not None else None
-    if held is not None and hasattr(held, "_worker_init_fn"):
+    starting = loader.locals.get("self") if loader is not None else None
+    if starting is not None and hasattr(starting, "_worker_init_fn"):
         names = ("dataset", "collate_fn", "worker_init_fn")
-        parts = [(name, getattr(held, f"_{name}"), Place()) for name in names]
+        parts = [(name, getattr(starting, f"_{name}"), Place()) for name in names]
         making = crash.frame_of("_get_iterator", "dataloader.py")
         owner = making.locals.get("self") if making is not None else None
         return parts, "DataLoader", start_method(getattr(owner, "multiprocessing_context", None))

@@ -37,14 +37,14 @@ def examine_memory(crash: LiveCrash) -> MemoryEvidence | None:
     text = str(crash.error)
     if isinstance(crash.error, torch.OutOfMemoryError):
         return _of_device(crash, text)
-    asked = asked_of_host(crash.error, text)
-    if asked is None:
+    requested_bytes = bytes_requested_of_host(crash.error, text)
+    if requested_bytes is None:
         return None
     total_bytes, free_bytes = host_memory()
-    sizes, call = sizes_asked(crash, text, asked)
+    sizes, call = requested_sizes(crash, text, requested_bytes)
     return MemoryEvidence(
         device="cpu",
-        asked_bytes=asked,
+        asked_bytes=requested_bytes,
         total_bytes=total_bytes,
         free_bytes=free_bytes,
         sizes=sizes,
@@ -125,8 +125,8 @@ def count_by_kind(crash: LiveCrash, device: torch.device) -> TensorBytes:
     state = [
         item
         for optimizer in optimizers
-        for held in optimizer.state.values()
-        for item in held.values()
+        for entries in optimizer.state.values()
+        for item in entries.values()
         if is_tensor(item)
     ]
     return TensorBytes(
@@ -144,8 +144,8 @@ def unique_bytes(tensors: Iterable[torch.Tensor], device: torch.device) -> int:
 
 
 def _storages(tensors: Iterable[torch.Tensor], device: torch.device) -> dict[int, int]:
-    held = [tensor.untyped_storage() for tensor in tensors if tensor.device == device]
-    return {storage.data_ptr(): storage.nbytes() for storage in held}
+    storages = [tensor.untyped_storage() for tensor in tensors if tensor.device == device]
+    return {storage.data_ptr(): storage.nbytes() for storage in storages}
 
 
 def _to_come(optimizer: torch.optim.Optimizer, device: torch.device) -> int:
@@ -206,12 +206,12 @@ def _inside(value: Any) -> list[torch.Tensor]:
 
 def _graph(tensors: list[torch.Tensor], device: torch.device, known: dict[int, int], deadline: float) -> int:
     """The bytes that the tensors' autograd graphs still hold for a backward pass."""
-    held: dict[int, int] = {}
+    sizes: dict[int, int] = {}
     for node in nodes_from((tensor.grad_fn for tensor in tensors), set(), _NODES):
-        held |= _storages(saved_by(node), device)
+        sizes |= _storages(saved_by(node), device)
         if time.monotonic() > deadline:
             break
-    return sum(size for key, size in held.items() if key not in known)
+    return sum(size for key, size in sizes.items() if key not in known)
 
 
 # What would fit: the model's training step measured at two batch sizes, with autocast, and by blocks.
@@ -226,8 +226,8 @@ Call = tuple[str, nn.Module, tuple[Any, ...], Mapping[str, Any]]
 def forecast(crash: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int, fixed_bytes: int) -> Forecast | None:
     """What a step of the largest model needs, and the largest batch for the room beside what is fixed."""
     call = _call(crash, models)
-    given = [item for item in tree_leaves(call[2:] if call else ()) if is_tensor(item) and item.dim() > 0]
-    batch = int(given[0].shape[0]) if given else 0
+    inputs = [item for item in tree_leaves(call[2:] if call else ()) if is_tensor(item) and item.dim() > 0]
+    batch = int(inputs[0].shape[0]) if inputs else 0
     if call is None or batch < 1:
         return None
     sys.stderr.write("torch-debugger: out of memory; working out what would fit, at most 15 s ...\n")
@@ -245,7 +245,7 @@ def forecast(crash: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int,
     slope = (whole.peak_bytes - half.peak_bytes) // (batch - smaller) if half is not None else 0
     largest = 0
     if slope > 0:  # `constant` is what a step of no sample at all would need
-        sample = sum(item.numel() * item.element_size() // batch for item in given if item.shape[0] == batch)
+        sample = sum(item.numel() * item.element_size() // batch for item in inputs if item.shape[0] == batch)
         constant = whole.peak_bytes - slope * batch
         largest = max(0, int((room_bytes * _MARGIN - fixed_bytes - constant) // (slope + sample)))
     return Forecast(
@@ -264,9 +264,9 @@ def forecast(crash: LiveCrash, models: Mapping[str, nn.Module], room_bytes: int,
 def _call(crash: LiveCrash, models: Mapping[str, nn.Module]) -> Call | None:
     """The outermost module call of the traceback, else what a model was last called with."""
     for seen in crash.frames:
-        module, held = seen.module(), seen.locals
+        module, variables = seen.module(), seen.locals
         if module is not None and seen.function in ("_call_impl", "_wrapped_call_impl"):
-            args, kwargs = held.get("args"), held.get("kwargs")
+            args, kwargs = variables.get("args"), variables.get("kwargs")
             if type(args) is tuple and type(kwargs) is dict:
                 return crash.paths.get(id(module), "model"), module, args, kwargs
     known = [(name, model) for name, model in models.items() if name in crash.running.calls]
@@ -324,31 +324,31 @@ _WIDTHS = {"float64": 8, "int64": 8, "uint64": 8, "complex128": 16, "float32": 4
            "float16": 2, "int16": 2, "complex64": 8}  # fmt: skip
 
 
-def asked_of_host(error: BaseException, text: str) -> int | None:
+def bytes_requested_of_host(error: BaseException, text: str) -> int | None:
     """The bytes that were asked for; None for any other exception."""
-    if isinstance(error, RuntimeError) and (told := _TORCH_FORM.search(text)):
-        return int(told[1])
-    if isinstance(error, MemoryError) and (told := _NUMPY_FORM.search(text)):
-        return math.prod(_numbers(told[1])) * _WIDTHS.get(told[2], 1)
-    if isinstance(error, RuntimeError) and (told := _OVERFLOW_FORM.search(text)):
-        return math.prod(_numbers(told[1])) * 4
+    if isinstance(error, RuntimeError) and (match := _TORCH_FORM.search(text)):
+        return int(match[1])
+    if isinstance(error, MemoryError) and (match := _NUMPY_FORM.search(text)):
+        return math.prod(_numbers(match[1])) * _WIDTHS.get(match[2], 1)
+    if isinstance(error, RuntimeError) and (match := _OVERFLOW_FORM.search(text)):
+        return math.prod(_numbers(match[1])) * 4
     return None
 
 
-def sizes_asked(crash: LiveCrash, text: str, asked: int) -> tuple[tuple[int, ...], str]:
+def requested_sizes(crash: LiveCrash, text: str, total: int) -> tuple[tuple[int, ...], str]:
     """The sizes of the tensor that was to be made, from the message or from a layer's constructor."""
-    told = _NUMPY_FORM.search(text) or _OVERFLOW_FORM.search(text)
+    match = _NUMPY_FORM.search(text) or _OVERFLOW_FORM.search(text)
     seen = crash.user_frame
     call = running_expression(seen) if seen is not None else ""
-    if told is not None:
-        return _numbers(told[1]), call
+    if match is not None:
+        return _numbers(match[1]), call
     for frame in crash.frames:
         if frame.function == "__init__" and frame.frame.f_code.co_filename.find("torch") >= 0:
-            given = frame.locals
+            variables = frame.locals
             # of a Linear, of an Embedding
             for names in (("out_features", "in_features"), ("num_embeddings", "embedding_dim")):
-                sizes = tuple(given[name] for name in names if type(given.get(name)) is int)
-                if len(sizes) == 2 and math.prod(sizes) in (asked, asked // 2, asked // 4, asked // 8):
+                sizes = tuple(variables[name] for name in names if type(variables.get(name)) is int)
+                if len(sizes) == 2 and math.prod(sizes) in (total, total // 2, total // 4, total // 8):
                     return sizes, call
             break
     return (), call

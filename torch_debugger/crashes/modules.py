@@ -43,26 +43,26 @@ def examine_init(crash: LiveCrash) -> InitFact | None:
 
 def _uninitialised(crash: LiveCrash) -> InitFact | None:
     """The object asked for an attribute that its base class would have made."""
-    held, name = _object_asked(crash)
-    if not isinstance(crash.error, AttributeError) or held is None:
+    owner, name = _failed_attribute(crash)
+    if not isinstance(crash.error, AttributeError) or owner is None:
         return None
-    if issubclass(type(held), nn.Module):
-        base: type | None = nn.Module if "_parameters" not in vars(held) else None
+    if issubclass(type(owner), nn.Module):
+        base: type | None = nn.Module if "_parameters" not in vars(owner) else None
     else:  # the library's base class whose __init__ assigns this attribute, while no __init__ of the user's does
-        inits = ((cls, vars(cls).get("__init__")) for cls in type(held).__mro__[1:])
+        inits = ((cls, vars(cls).get("__init__")) for cls in type(owner).__mro__[1:])
         written = ((cls, init.__code__) for cls, init in inits if is_a(init, FunctionType))
         makers = (cls for cls, code in written if not is_user_file(code.co_filename) and name in code.co_names)
         base = next(makers, None)
-    return _at_fault(crash, type(held), base, name) if base is not None else None
+    return _at_fault(crash, type(owner), base, name) if base is not None else None
 
 
-def _object_asked(crash: LiveCrash) -> tuple[Any, str]:
+def _failed_attribute(crash: LiveCrash) -> tuple[Any, str]:
     """The object of an AttributeError, and the attribute; for one that torch raises, its method's self."""
     inner = crash.innermost
-    held, name = getattr(crash.error, "obj", None), getattr(crash.error, "name", None) or ""
+    owner, name = getattr(crash.error, "obj", None), getattr(crash.error, "name", None) or ""
     if inner is not None and inner.file.endswith("module.py") and not inner.user:
-        held, name = inner.locals.get("self"), inner.locals.get("name", name)
-    return held, name if is_a(name, str) else ""
+        owner, name = inner.locals.get("self"), inner.locals.get("name", name)
+    return owner, name if is_a(name, str) else ""
 
 
 def _at_fault(crash: LiveCrash, cls: type, base: type, needed: str) -> InitFact | None:
@@ -152,8 +152,8 @@ def _classes_concerned(crash: LiveCrash) -> list[tuple[type, str]]:
     """(class, the attribute it lacks): of the object asked, or of what the line builds or optimizes."""
     seen, inner = crash.user_frame, crash.innermost
     if isinstance(crash.error, AttributeError):
-        held, name = _object_asked(crash)
-        return [(type(held), name)] if name else []
+        value, name = _failed_attribute(crash)
+        return [(type(value), name)] if name else []
     if seen is None or inner is None:
         return []
     found: list[tuple[type, str]] = []
@@ -163,7 +163,7 @@ def _classes_concerned(crash: LiveCrash) -> list[tuple[type, str]]:
             found += [(cls, "")] if is_a(cls, type) and (call.args or call.keywords) else []
         elif isinstance(crash.error, ValueError) and inner.file.endswith("optimizer.py"):
             named = [value_of(seen, part) for part in ast.walk(call) if isinstance(part, ast.Name | ast.Attribute)]
-            found += [(type(held), "") for held in named if held is not UNKNOWN]
+            found += [(type(value), "") for value in named if value is not UNKNOWN]
     return found
 
 
@@ -186,10 +186,10 @@ def examine_registration(crash: LiveCrash) -> RegistrationRefusal | None:
             if value_of(user, call.func) in (nn.ModuleList, nn.ParameterList) and len(call.args) > 1:
                 return RegistrationRefusal("", "module", "", "", "several", called_name(call), len(call.args))
         return None
-    given = inner.locals
-    module: Any = given.get("self")
+    variables = inner.locals
+    module: Any = variables.get("self")
     if inner.file.endswith("parameter.py") and inner.function == "__new__":
-        data: Any = given.get("data")
+        data: Any = variables.get("data")
         if is_tensor(data) and not (data.is_floating_point() or data.is_complex()):
             dtype = str(data.dtype).removeprefix("torch.")
             return RegistrationRefusal("", "parameter", "", dtype, "whole numbers", "Parameter")
@@ -199,23 +199,23 @@ def examine_registration(crash: LiveCrash) -> RegistrationRefusal | None:
     if not is_a(module, nn.Module):
         return None
     if inner.function == "extend" and not isinstance(crash.error, KeyError):
-        return RegistrationRefusal("", "module", "", _what(given.get("modules")), "no list", type(module).__name__)
+        return RegistrationRefusal("", "module", "", _what(variables.get("modules")), "no list", type(module).__name__)
     if inner.function in _ROLES:
         role, argument = _ROLES[inner.function]
         function = type(module).__name__ if is_a(module, _CONTAINERS) else inner.function
-        return _refused(crash, module, given.get("name"), given.get(argument), role, function)
+        return _refused(crash, module, variables.get("name"), variables.get(argument), role, function)
     if inner.function != "__setattr__" or not isinstance(crash.error, TypeError):
         return None
     # an assignment to a name that stands for a parameter, child or buffer
     name, spaces = (
-        str(given.get("name")),
+        str(variables.get("name")),
         (("_parameters", "parameter"), ("_modules", "module"), ("_buffers", "buffer")),
     )
     role = next((word for space, word in spaces if name in vars(module).get(space, {})), "")
     if not role:
         return None
     owner, taken = crash.paths.get(id(module), "") or type(module).__name__, _what(attribute_of(module, name))
-    place, value = attribute_place(type(module), name) or Place(), _what(given.get("value"))
+    place, value = attribute_place(type(module), name) or Place(), _what(variables.get("value"))
     return RegistrationRefusal(owner, role, name, value, "kind", "__setattr__", None, taken, place)
 
 
@@ -227,9 +227,9 @@ def _refused(
         return RegistrationRefusal(owner, role, repr(name), kind_name(type(name)), "not a name", function)
     if not isinstance(crash.error, KeyError):
         items = value if is_one_of(value, (list, tuple)) else None
-        held = "modules" if items and all(is_a(item, nn.Module) for item in items) else ""
+        contents = "modules" if items and all(is_a(item, nn.Module) for item in items) else ""
         size = len(items) if items is not None else None
-        return RegistrationRefusal(owner, role, name, _what(value), "kind", function, size, held=held)
+        return RegistrationRefusal(owner, role, name, _what(value), "kind", function, size, held=contents)
     if "." in name or not name:
         return RegistrationRefusal(owner, role, name, _what(value), "dot", function)
     taken, place = _what(attribute_of(module, name)), attribute_place(type(module), name) or Place()
@@ -239,22 +239,22 @@ def _refused(
 def _plain_class(crash: LiveCrash, user: LiveFrame) -> RegistrationRefusal | None:
     """An object of a class of the user's that has a forward and does not derive from nn.Module."""
     for node in expressions_in(user):
-        held: Any = UNKNOWN
+        value: Any = UNKNOWN
         if isinstance(crash.error, AttributeError) and isinstance(node, ast.Attribute):
-            asked = getattr(crash.error, "name", "")
-            is_asked = node.attr == asked and hasattr(nn.Module, node.attr)
-            held = value_of(user, node.value) if is_asked else UNKNOWN
+            requested = getattr(crash.error, "name", "")
+            is_requested = node.attr == requested and hasattr(nn.Module, node.attr)
+            value = value_of(user, node.value) if is_requested else UNKNOWN
         elif isinstance(crash.error, TypeError) and isinstance(node, ast.Call):
-            held = value_of(user, node.func)
-        cls = type(held)
-        if held is not UNKNOWN and not issubclass(cls, nn.Module) and "forward" in class_dict(cls):
+            value = value_of(user, node.func)
+        cls = type(value)
+        if value is not UNKNOWN and not issubclass(cls, nn.Module) and "forward" in class_dict(cls):
             source = source_of(cls)
-            if source is not None and not callable(held):
-                asked = getattr(crash.error, "name", "") or "a call"
+            if source is not None and not callable(value):
+                requested = getattr(crash.error, "name", "") or "a call"
                 init = source.method("__init__")
                 ready = init is None or any(base_calls(init))
                 return RegistrationRefusal(
-                    "", "module", cls.__name__, source.base, "no module", asked, None,
+                    "", "module", cls.__name__, source.base, "no module", requested, None,
                     "initialised" if ready else "", source.place,
                 )  # fmt: skip
     return None

@@ -75,8 +75,8 @@ def examine_arguments(crash: LiveCrash) -> ArgumentsFact | None:
     inner = crash.innermost
     if not isinstance(crash.error, TypeError) or inner is None or inner.function not in _CALLERS or inner.user:
         return None
-    held = inner.locals
-    module, args, kwargs = held.get("self"), held.get("args"), held.get("kwargs")
+    variables = inner.locals
+    module, args, kwargs = variables.get("self"), variables.get("args"), variables.get("kwargs")
     if not is_a(module, nn.Module) or type(args) is not tuple or type(kwargs) is not dict:
         return None
     function = getattr(type(module), "forward", None)
@@ -123,7 +123,7 @@ def examine_class_use(crash: LiveCrash) -> ClassUseFact | None:
             # A class of the user's may well be built from tensors; not so where a layer's size is one of them.
             if made is not None and (made.torchs or found is not None or seen is crash.innermost):
                 found = made
-            found = found or _asked_the_class(crash, seen, call)
+            found = found or _called_on_class(crash, seen, call)
         if seen.function != "__init__" or seen.module() is None:
             break  # only constructors of the user's may lie between the call and the error
     return found
@@ -133,14 +133,14 @@ def _built_from_tensors(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> Cl
     cls = value_of(seen, call.func)
     if not (is_a(cls, type) and issubclass(cls, nn.Module)):
         return None
-    given = _given(crash, seen, call)
-    tensors = [words_for(value) for value in given if is_tensor(value)]
+    arguments = _constructor_arguments(crash, seen, call)
+    tensors = [words_for(value) for value in arguments if is_tensor(value)]
     tensors = tensors or [f"what `{ast.unparse(node)}` returns" for node in call.args if _makes_tensor(seen, node)]
     built_for_it = bool({"weight", "pos_weight"} & {str(word.arg) for word in call.keywords})
     return class_use(seen, call, cls, tensors) if tensors and not built_for_it else None
 
 
-def _given(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> list[Any]:
+def _constructor_arguments(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> list[Any]:
     """What the constructor was given: as the line names it, else as its frame holds it."""
     written = [value_of(seen, node) for node in (*call.args, *(word.value for word in call.keywords))]
     if any(value is not UNKNOWN and is_tensor(value) for value in written):
@@ -151,9 +151,9 @@ def _given(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> list[Any]:
     inside = next(within, None)
     if inside is None or inside.function != "__init__":
         return written
-    code, held = inside.frame.f_code, inside.locals
+    code, variables = inside.frame.f_code, inside.locals
     names = code.co_varnames[1 : code.co_argcount]
-    return [held.get(name) for name in names] + [item for item in held.get("args", ()) if names == ()]
+    return [variables.get(name) for name in names] + [item for item in variables.get("args", ()) if names == ()]
 
 
 def _makes_tensor(seen: LiveFrame, node: ast.expr) -> bool:
@@ -165,7 +165,7 @@ def _makes_tensor(seen: LiveFrame, node: ast.expr) -> bool:
     )
 
 
-def _asked_the_class(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> ClassUseFact | None:
+def _called_on_class(crash: LiveCrash, seen: LiveFrame, call: ast.Call) -> ClassUseFact | None:
     """model.parameters() where model is the class itself: no self reaches the method."""
     if not isinstance(call.func, ast.Attribute):
         return None
@@ -224,13 +224,13 @@ def examine_single_value(crash: LiveCrash) -> SingleValueFact | None:
     if inner is None or inner.user or inner.function not in _REFUSALS:
         return None
     norm = next((seen for seen in reversed(crash.frames) if seen.function in _FUNCTIONS and not seen.user), None)
-    given: Any = norm.locals.get("input") if norm is not None else None
-    if norm is None or not is_tensor(given):
+    inputs: Any = norm.locals.get("input") if norm is not None else None
+    if norm is None or not is_tensor(inputs):
         return None
     users = crash.user_frames
     return SingleValueFact(
         function=norm.function,
-        shape=tuple(given.shape),
+        shape=tuple(inputs.shape),
         groups=norm.locals.get("num_groups", 0),
         tracks=norm.locals.get("running_mean") is not None,
         without_gradients=any(_without_gradients(seen) for seen in users),
@@ -273,14 +273,14 @@ def _sources(crash: LiveCrash, seen: LiveFrame) -> Iterator[BatchSource]:
 
 def _of_range(loop: ast.For, seen: LiveFrame, place: Place) -> BatchSource | None:
     """for start in range(0, len(x), 16), in its last round"""
-    given = loop.iter.args if isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "range" else []
-    if len(given) != 3 or not isinstance(loop.target, ast.Name):
+    arguments = loop.iter.args if isinstance(loop.iter, ast.Call) and ast.unparse(loop.iter.func) == "range" else []
+    if len(arguments) != 3 or not isinstance(loop.target, ast.Name):
         return None
     lengths = [  # also len(x) and len(dataset)
         length_of(computed_or_none(node.args[0], seen))
         if isinstance(node, ast.Call) and ast.unparse(node.func) == "len" and len(node.args) == 1
         else computed_or_none(node, seen)
-        for node in given
+        for node in arguments
     ]
     first, end, step = (number if type(number) is int else None for number in lengths)
     if first != 0 or not end or not step or seen.locals.get(loop.target.id) != end - 1:

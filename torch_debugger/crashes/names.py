@@ -41,43 +41,47 @@ _BRANCHES = (ast.If, ast.Try, ast.With, ast.For, ast.While)
 
 
 def examine_variable(crash: LiveCrash) -> NameEvidence | None:
-    seen, asked = crash.innermost, getattr(crash.error, "name", None)
-    if type(asked) is not str and isinstance(crash.error, UnboundLocalError):
+    seen, requested = crash.innermost, getattr(crash.error, "name", None)
+    if type(requested) is not str and isinstance(crash.error, UnboundLocalError):
         quoted = re.search(r"'([^']*)'", str(crash.error))
-        asked = quoted[1] if quoted else ""
-    if seen is None or not seen.user or type(asked) is not str or not asked:
+        requested = quoted[1] if quoted else ""
+    if seen is None or not seen.user or type(requested) is not str or not requested:
         return None
     module = seen.module()
     owner = seen.frame.f_code.co_varnames[0] if module is not None else ""
     own = vars(module) if module is not None else {}
-    if any(asked in names for names in (own, *(own.get(kind, {}) for kind in ("_modules", "_parameters", "_buffers")))):
-        return NameEvidence(asked, "variable", inner=owner)
-    found = NameEvidence(asked, "variable", near=_like(seen, asked))
+    if any(
+        requested in names for names in (own, *(own.get(kind, {}) for kind in ("_modules", "_parameters", "_buffers")))
+    ):
+        return NameEvidence(requested, "variable", inner=owner)
+    found = NameEvidence(requested, "variable", near=_like(seen, requested))
     local = isinstance(crash.error, UnboundLocalError)
-    bound = _bindings(seen, asked)
+    bound = _bindings(seen, requested)
     if bound:
         places = tuple(Scope(seen).place(node) for node in bound[:_LINES])
-        return dataclasses.replace(found, bound=places, binding=_binding(seen, asked, bound, local=local))
+        return dataclasses.replace(found, bound=places, binding=_binding(seen, requested, bound, local=local))
     with contextlib.suppress(ImportError, ValueError, AttributeError):
-        is_installed = asked in sys.stdlib_module_names or (asked.isidentifier() and importlib.util.find_spec(asked))
+        is_installed = requested in sys.stdlib_module_names or (
+            requested.isidentifier() and importlib.util.find_spec(requested)
+        )
         if is_installed and not local:
             return dataclasses.replace(found, binding="module")
-    return dataclasses.replace(found, loop_name=_counter(seen, asked))
+    return dataclasses.replace(found, loop_name=_counter(seen, requested))
 
 
-def _like(seen: LiveFrame, asked: str) -> tuple[str, ...]:
+def _like(seen: LiveFrame, requested: str) -> tuple[str, ...]:
     """Names that have a value here and are spelled alike; of short names only the same in another case."""
     pool = [name for name in (*seen.locals, *seen.frame.f_globals) if not name.startswith("__")]
-    if len(asked) < 3:
-        return tuple(name for name in pool if name.lower() == asked.lower() and name != asked)[:1]
-    return nearest(asked, [*pool, *(name for name in vars(builtins) if len(asked) > 3)])
+    if len(requested) < 3:
+        return tuple(name for name in pool if name.lower() == requested.lower() and name != requested)[:1]
+    return nearest(requested, [*pool, *(name for name in vars(builtins) if len(requested) > 3)])
 
 
-def _bindings(seen: LiveFrame, asked: str) -> list[ast.stmt]:
+def _bindings(seen: LiveFrame, requested: str) -> list[ast.stmt]:
     """The statements of the function, else of the file, that would give the name its value."""
     tree = tree_of(seen.file)
     for statements in (Scope(seen).statements(), Scope.of_tree(tree) if tree is not None else []):
-        found = [node for node in statements if asked in _names_bound(node)]
+        found = [node for node in statements if requested in _names_bound(node)]
         if found:
             return sorted(found, key=lambda node: node.lineno)
     return []
@@ -101,10 +105,10 @@ def _names_bound(node: ast.stmt) -> list[str]:
     return [part.id for part in stored if isinstance(part.ctx, ast.Store | ast.Del)]
 
 
-def _binding(seen: LiveFrame, asked: str, bound: list[ast.stmt], *, local: bool) -> str:
+def _binding(seen: LiveFrame, requested: str, bound: list[ast.stmt], *, local: bool) -> str:
     if any(isinstance(node, ast.Delete | ast.Try) for node in bound):
         return "deleted"
-    if local and asked in seen.frame.f_globals:
+    if local and requested in seen.frame.f_globals:
         return "global"
     if all(isinstance(node, ast.AugAssign) for node in bound):
         return "augmented"
@@ -122,17 +126,17 @@ def _binding(seen: LiveFrame, asked: str, bound: list[ast.stmt], *, local: bool)
     return "below"
 
 
-def _counter(seen: LiveFrame, asked: str) -> str:
+def _counter(seen: LiveFrame, requested: str) -> str:
     """What the loops around the line call what `i` or `labels` stands for elsewhere."""
     for loop in Scope(seen).loops():
         if not isinstance(loop, ast.For):
             continue
         names = dict.fromkeys(part.id for part in ast.walk(loop.target) if isinstance(part, ast.Name))
         values = {name: seen.locals.get(name) for name in names}
-        if asked in _COUNTERS:
+        if requested in _COUNTERS:
             found = [name for name, value in values.items() if type(value) is int]
         else:
-            alike = [words for words in _SAME if asked in words]
+            alike = [words for words in _SAME if requested in words]
             same = {word for words in alike for word in words}
             found = [name for name, value in values.items() if is_tensor(value) and name in same]
         if len(found) == 1:
@@ -177,10 +181,10 @@ def examine_import(crash: LiveCrash) -> NameEvidence | None:
     for node in ast.walk(parsed(seen.code)) if seen is not None and seen.user else ():
         home = node.module or "" if isinstance(node, ast.ImportFrom) and not node.level else ""
         module = sys.modules.get(home)
-        for asked in (alias.name for alias in node.names) if home and isinstance(node, ast.ImportFrom) else ():
-            if is_torchs(home) and is_a(module, ModuleType) and asked not in dir(module):
-                near = nearest(asked, dir(module))
-                return NameEvidence(asked, "import", home, "module", (home,), near, elsewhere(asked, home))
+        for requested in (alias.name for alias in node.names) if home and isinstance(node, ast.ImportFrom) else ():
+            if is_torchs(home) and is_a(module, ModuleType) and requested not in dir(module):
+                near = nearest(requested, dir(module))
+                return NameEvidence(requested, "import", home, "module", (home,), near, elsewhere(requested, home))
     return None
 
 

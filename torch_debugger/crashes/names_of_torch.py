@@ -25,77 +25,79 @@ _WRAPPERS = ("module", "_orig_mod")
 
 
 def examine_attribute(crash: LiveCrash) -> NameEvidence | None:
-    asked, owner = getattr(crash.error, "name", None), getattr(crash.error, "obj", None)
-    if type(asked) is not str or owner is None or not asked_by_the_user(crash):
+    requested, owner = getattr(crash.error, "name", None), getattr(crash.error, "obj", None)
+    if type(requested) is not str or owner is None or not requested_by_the_user(crash):
         return None
     if is_a(owner, ModuleType):
         name, names = owner.__name__, dir(owner)
-        if not is_torchs(name) or asked in names:
+        if not is_torchs(name) or requested in names:
             return None
-        return NameEvidence(asked, "attribute", name, "module", (name,), nearest(asked, names), elsewhere(asked, name))
+        return NameEvidence(
+            requested, "attribute", name, "module", (name,), nearest(requested, names), elsewhere(requested, name)
+        )
     if is_a(owner, nn.Module):
-        return _of_layer(crash, asked, owner)
+        return _of_layer(crash, requested, owner)
     if is_a(owner, type):
-        if not is_torchs(module_of_class(owner)) or asked in dir(owner):
+        if not is_torchs(module_of_class(owner)) or requested in dir(owner):
             return None
-        name, near = public_name(owner), nearest(asked, dir(owner))
-        return NameEvidence(asked, "attribute", name, "class", lineage(owner), near, elsewhere(asked, name))
+        name, near = public_name(owner), nearest(requested, dir(owner))
+        return NameEvidence(requested, "attribute", name, "class", lineage(owner), near, elsewhere(requested, name))
     if not is_one_of(owner, (list, dict)):
-        return _of_object(asked, owner)
+        return _of_object(requested, owner)
     # a plain list, but one that torch.cuda.memory_snapshot made, as its entries tell
     segments = owner.get("segments") if is_a(owner, dict) else owner
     first = segments[0] if is_a(segments, list) and segments else None
     if type(first) is not dict or not {"segment_type", "blocks", "total_size"} <= set(first):
         return None
     name = "torch.cuda.memory_snapshot()"
-    return NameEvidence(asked, "attribute", name, "object", (name,))
+    return NameEvidence(requested, "attribute", name, "object", (name,))
 
 
-def asked_by_the_user(crash: LiveCrash) -> bool:
+def requested_by_the_user(crash: LiveCrash) -> bool:
     """Whether the user's own line asked, and not something deeper inside torch."""
     frames = [seen for seen in crash.frames if seen.function != "__getattr__" or seen.user]
     return bool(frames) and frames[-1].user and len(crash.frames) - len(frames) <= 1
 
 
-def _of_object(asked: str, owner: Any) -> NameEvidence | None:
+def _of_object(requested: str, owner: Any) -> NameEvidence | None:
     kind = type(owner)
     torchs = [cls for cls in kind.__mro__ if is_torchs(cls.__module__)]
     names = {*dir(kind), *own_attributes(owner)}
-    if not torchs or asked in names:
+    if not torchs or requested in names:
         return None
     form = "tensor" if is_tensor(owner) else "object"
     # of a class of the user's own only what it has from torch can be told
-    near = nearest(asked, sorted(names))
+    near = nearest(requested, sorted(names))
     if not is_torchs(kind.__module__) and not near:
         return None
-    return NameEvidence(asked, "attribute", public_name(torchs[0]), form, lineage(kind), near)
+    return NameEvidence(requested, "attribute", public_name(torchs[0]), form, lineage(kind), near)
 
 
-def _of_layer(crash: LiveCrash, asked: str, owner: nn.Module) -> NameEvidence | None:
-    held = vars(owner)
-    if "_modules" not in held or asked in dir(type(owner)):
+def _of_layer(crash: LiveCrash, requested: str, owner: nn.Module) -> NameEvidence | None:
+    attributes = vars(owner)
+    if "_modules" not in attributes or requested in dir(type(owner)):
         return None  # super().__init__() did not run, or a property of that name raised
-    parts = [held["_modules"], held.get("_parameters", {}), held.get("_buffers", {})]
-    own = [name for part in (*parts, held) for name in part]
-    if asked in own:
+    parts = [attributes["_modules"], attributes.get("_parameters", {}), attributes.get("_buffers", {})]
+    own = [name for part in (*parts, attributes) for name in part]
+    if requested in own:
         return None
-    place, form = _set_elsewhere(crash, asked, type(owner))
-    children = held["_modules"]  # of a wrapper: the name under which it keeps the model that has the attribute
-    inner = [name for name in _WRAPPERS if len(children) == 1 and name in children and asked in dir(children[name])]
+    place, form = _set_elsewhere(crash, requested, type(owner))
+    children = attributes["_modules"]  # of a wrapper: the name under which it keeps the model that has the attribute
+    inner = [name for name in _WRAPPERS if len(children) == 1 and name in children and requested in dir(children[name])]
     return NameEvidence(
-        asked=asked,
+        asked=requested,
         form="attribute",
         owner=crash.paths.get(id(owner)) or public_name(type(owner)),
         kind="layer",
         lineage=lineage(type(owner)),
-        near=nearest(asked, own) or nearest(asked, dir(type(owner))),
+        near=nearest(requested, own) or nearest(requested, dir(type(owner))),
         inner=inner[0] if inner else "",
         place=place,
         place_form=form,
     )
 
 
-def _set_elsewhere(crash: LiveCrash, asked: str, kind: type) -> tuple[Place, str]:
+def _set_elsewhere(crash: LiveCrash, requested: str, kind: type) -> tuple[Place, str]:
     """Where the user's class would set it: as a local variable, after the use, or in another method."""
     seen = next((item for item in reversed(crash.frames) if item.user), None)
     for cls in kind.__mro__:
@@ -103,12 +105,12 @@ def _set_elsewhere(crash: LiveCrash, asked: str, kind: type) -> tuple[Place, str
         if source is None or seen is None or not is_user_file(source[0]):
             continue
         for method in (node for node in source[1].body if isinstance(node, ast.FunctionDef)):
-            own = f"{method.args.args[0].arg if method.args.args else 'self'}.{asked}"
+            own = f"{method.args.args[0].arg if method.args.args else 'self'}.{requested}"
             running = seen.file == source[0] and covers(method, seen.line)
             for node in (part for part in ast.walk(method) if isinstance(part, ast.Assign)):
                 targets = [ast.unparse(target) for target in node.targets]
                 form = ""
-                if method.name == "__init__" and asked in targets:
+                if method.name == "__init__" and requested in targets:
                     form = "local"
                 elif own in targets and method.name == "__init__":
                     form = "later" if running and node.lineno > seen.line else ""
@@ -168,8 +170,8 @@ def _callee(node: ast.expr, seen: LiveFrame, text: str) -> Any:
     found = _resolved(node, seen)
     if found is not _MISSING or not isinstance(node, ast.Attribute):
         return found
-    spoken = text.startswith((f"Tensor.{node.attr}() ", f"{node.attr}() received an invalid"))
-    return inspect.getattr_static(torch.Tensor, node.attr, _MISSING) if spoken else _MISSING
+    is_tensor_method = text.startswith((f"Tensor.{node.attr}() ", f"{node.attr}() received an invalid"))
+    return inspect.getattr_static(torch.Tensor, node.attr, _MISSING) if is_tensor_method else _MISSING
 
 
 def _refused(node: ast.Call, callee: Any, text: str) -> NameEvidence | None:
@@ -177,21 +179,21 @@ def _refused(node: ast.Call, callee: Any, text: str) -> NameEvidence | None:
     # of a function written in C, the first line of its documentation: zeros(*size, *, out=None, dtype=None)
     usage = (getattr(callee, "__doc__", None) or "").strip().partition("\n")[0].partition(" ->")[0]
     taken = signature or _listed_keywords(text.partition("expected")[2]) or _listed_keywords(usage)
-    given = [keyword.arg for keyword in node.keywords if keyword.arg]
-    refused = [name for name in given if name not in taken]
-    given += signature[: len(node.args)]
+    passed = [keyword.arg for keyword in node.keywords if keyword.arg]
+    refused = [name for name in passed if name not in taken]
+    passed += signature[: len(node.args)]
     missing = re.search(r"missing \d+ required positional arguments?: [\"'](\w+)[\"']", text)
     if not taken or not (refused or missing):
         return None
-    asked = next((name for name in refused if f"'{name}'" in text), refused[0] if refused else "")
+    requested = next((name for name in refused if f"'{name}'" in text), refused[0] if refused else "")
     return NameEvidence(
-        asked=asked or (missing[1] if missing else ""),
+        asked=requested or (missing[1] if missing else ""),
         form="keyword" if refused else "missing-argument",
         owner=_callee_name(callee, node),
         kind="class" if is_a(callee, type) else "function",
         lineage=lineage(callee) if is_a(callee, type) else (),
-        near=nearest(asked, [name for name in taken if name not in given]) if asked else (),
-        keywords=tuple(name for name in taken if name not in given),
+        near=nearest(requested, [name for name in taken if name not in passed]) if requested else (),
+        keywords=tuple(name for name in taken if name not in passed),
         refused=tuple(refused),
     )
 
@@ -289,37 +291,37 @@ _ROOMS = (
 )  # fmt: skip
 
 
-def nearest(asked: str, names: Iterable[str]) -> tuple[str, ...]:
+def nearest(requested: str, names: Iterable[str]) -> tuple[str, ...]:
     """The same but for case and underscores, else a few that are spelled alike."""
-    private = asked.startswith("_")
-    pool = [name for name in dict.fromkeys(names) if name != asked and (private or not name.startswith("_"))]
-    same = [name for name in pool if name.lower().replace("_", "") == asked.lower().replace("_", "")]
+    private = requested.startswith("_")
+    pool = [name for name in dict.fromkeys(names) if name != requested and (private or not name.startswith("_"))]
+    same = [name for name in pool if name.lower().replace("_", "") == requested.lower().replace("_", "")]
     if same:
-        return tuple(sorted(same, key=lambda name: name.lower() != asked.lower())[:1])
-    close = difflib.get_close_matches(asked.lower(), [name.lower() for name in pool], 3 * _SHOWN, _CLOSE)
+        return tuple(sorted(same, key=lambda name: name.lower() != requested.lower())[:1])
+    close = difflib.get_close_matches(requested.lower(), [name.lower() for name in pool], 3 * _SHOWN, _CLOSE)
     alike = [name for low in dict.fromkeys(close) for name in pool if name.lower() == low]
-    alike = [name for name in alike if not _means_another(asked, name)]
-    return tuple(sorted(alike, key=lambda name: name[0].isupper() != asked[0].isupper())[:_SHOWN])
+    alike = [name for name in alike if not _means_another(requested, name)]
+    return tuple(sorted(alike, key=lambda name: name[0].isupper() != requested[0].isupper())[:_SHOWN])
 
 
-def _means_another(asked: str, name: str) -> bool:
+def _means_another(requested: str, name: str) -> bool:
     """conv3 and conv1, norm_q and norm_k, encoder and decoder are alike, and no misspellings of each other."""
-    if re.findall(r"\d+", asked) != re.findall(r"\d+", name) or asked[0].lower() != name[0].lower():
+    if re.findall(r"\d+", requested) != re.findall(r"\d+", name) or requested[0].lower() != name[0].lower():
         return True
-    ours, theirs = asked.lower().split("_"), name.lower().split("_")
+    ours, theirs = requested.lower().split("_"), name.lower().split("_")
     pairs = zip(ours, theirs, strict=True) if len(ours) == len(theirs) else ()
     return any(one != other and min(len(one), len(other)) <= 3 for one, other in pairs)
 
 
-def elsewhere(asked: str, but: str) -> tuple[str, ...]:
+def elsewhere(requested: str, but: str) -> tuple[str, ...]:
     """torch.nn.CrossEntropyLoss for a CrossEntropyLoss that was asked of torch."""
     found = []
     for room in _ROOMS:
         module = sys.modules.get(room)
-        if room != but and is_a(module, ModuleType) and callable(vars(module).get(asked)):
-            found.append(f"{room}.{asked}")
-    if but != "torch.Tensor" and asked in vars(torch.Tensor) and not found:
-        found.append(f"torch.Tensor.{asked}")
+        if room != but and is_a(module, ModuleType) and callable(vars(module).get(requested)):
+            found.append(f"{room}.{requested}")
+    if but != "torch.Tensor" and requested in vars(torch.Tensor) and not found:
+        found.append(f"torch.Tensor.{requested}")
     return tuple(found[:_SHOWN])
 
 

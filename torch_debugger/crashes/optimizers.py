@@ -42,18 +42,18 @@ def examine_optimizer(crash: LiveCrash) -> OptimizerRefusal | None:
     building = crash.frame_of("__init__")
     if building is None or building.user or "optim" not in building.file:
         return None
-    given = building.locals.get("params")
+    parameters = building.locals.get("params")
     if "empty parameter list" in str(crash.error):
         return examine_empty(user, kind, node)
     if kind == "LBFGS" and "parameter groups" in str(crash.error):
         return OptimizerRefusal(kind, "groups", text)
     if not building.file.endswith("optimizer.py"):
         return wrong_setting(building, user, kind)
-    if is_a(given, nn.Module):
-        return OptimizerRefusal(kind, "model", text, type(given).__name__)
-    if is_a(given, MethodType):
-        return OptimizerRefusal(kind, "method", text, given.__name__)
-    return OptimizerRefusal(kind, "tensor", text, kind_name(type(given))) if is_tensor(given) else None
+    if is_a(parameters, nn.Module):
+        return OptimizerRefusal(kind, "model", text, type(parameters).__name__)
+    if is_a(parameters, MethodType):
+        return OptimizerRefusal(kind, "method", text, parameters.__name__)
+    return OptimizerRefusal(kind, "tensor", text, kind_name(type(parameters))) if is_tensor(parameters) else None
 
 
 def _optimizer(crash: LiveCrash) -> torch.optim.Optimizer | None:
@@ -61,8 +61,8 @@ def _optimizer(crash: LiveCrash) -> torch.optim.Optimizer | None:
     for seen in reversed(crash.frames):
         if seen.user:
             return None
-        held = seen.locals
-        first = held.get("self", next(iter(held.get("args", ())), None))
+        variables = seen.locals
+        first = variables.get("self", next(iter(variables.get("args", ())), None))
         if is_a(first, torch.optim.Optimizer):
             return first
     return None
@@ -85,23 +85,23 @@ def _refused_group(
     number = (len(groups),)
     if not is_a(group, dict):
         calls = [call for call in calls_on_line(user) if called_name(call) == "add_param_group" and call.args]
-        given = ast.unparse(calls[0].args[0]) if calls else ""
-        return OptimizerRefusal(kind, "no dict", given, kind_name(type(group)), groups=number)
+        argument = ast.unparse(calls[0].args[0]) if calls else ""
+        return OptimizerRefusal(kind, "no dict", argument, kind_name(type(group)), groups=number)
     if "params" not in group:
         return OptimizerRefusal(kind, "no params", text, names=tuple(map(str, group)), groups=number)
     params = group["params"]
     if is_a(params, set):
         return OptimizerRefusal(kind, "set", text, groups=number)
     items = params if is_a(params, list) else []
-    odd = next((item for item in items if not is_tensor(item)), None)
-    if is_a(odd, str):
+    unexpected = next((item for item in items if not is_tensor(item)), None)
+    if is_a(unexpected, str):
         return OptimizerRefusal(kind, "names", text, names=tuple(map(str, items[:_NAMES])))
-    if odd is not None:  # a module, a generator of parameters
-        if is_a(odd, nn.Module):
-            return OptimizerRefusal(kind, "modules", text, type(odd).__name__)
-        if is_a(odd, GeneratorType):
-            return OptimizerRefusal(kind, "generators", text, odd.__name__)
-        return OptimizerRefusal(kind, "other", text, kind_name(type(odd)))
+    if unexpected is not None:  # a module, a generator of parameters
+        if is_a(unexpected, nn.Module):
+            return OptimizerRefusal(kind, "modules", text, type(unexpected).__name__)
+        if is_a(unexpected, GeneratorType):
+            return OptimizerRefusal(kind, "generators", text, unexpected.__name__)
+        return OptimizerRefusal(kind, "other", text, kind_name(type(unexpected)))
     derived = next((item for item in items if not item.is_leaf and not item.retains_grad), None)
     if derived is not None:
         name = next((name for name, value in list(user.locals.items()) if value is derived), "")
@@ -166,15 +166,15 @@ def _wrong_closure(crash: LiveCrash, user: LiveFrame, kind: str) -> OptimizerRef
     calls = [call for call in calls_on_line(user) if getattr(call.func, "attr", "") == "step"]
     if len(calls) != 1:
         return None
-    given = calls[0].args[0] if calls[0].args else next((word.value for word in calls[0].keywords), None)
-    text = ast.unparse(given) if given is not None else ""
-    if given is None:
+    argument = calls[0].args[0] if calls[0].args else next((word.value for word in calls[0].keywords), None)
+    text = ast.unparse(argument) if argument is not None else ""
+    if argument is None:
         return OptimizerRefusal(kind, "closure missing", "") if "closure" in str(crash.error) else None
-    if is_tensor(value_of(user, given)):
+    if is_tensor(value_of(user, argument)):
         return OptimizerRefusal(kind, "closure is a tensor", text)
-    if isinstance(given, ast.Call) and definition_of(value_of(user, given.func)) is not None:
+    if isinstance(argument, ast.Call) and definition_of(value_of(user, argument.func)) is not None:
         return OptimizerRefusal(kind, "closure called", text)
-    node = definition_of(value_of(user, given))
+    node = definition_of(value_of(user, argument))
     if node is not None and not returned_by(node):
         last = place_at(user.file, node.body[-1].end_lineno or node.body[-1].lineno)
         return OptimizerRefusal(kind, "closure returns nothing", text, node.name, origin=last)
@@ -191,11 +191,11 @@ def examine_empty(user: LiveFrame, kind: str, node: ast.expr | None) -> Optimize
     if isinstance(node, ast.Name):
         binding = binding_of(user, node.id)
         written = binding.value if binding is not None else None
-    asked = [
+    attributes = [
         part for part in (ast.walk(written) if written is not None else ())
         if isinstance(part, ast.Attribute) and part.attr in ("parameters", "named_parameters")
     ]  # fmt: skip
-    found = next((part for part in asked if is_a(value_of(user, part.value), nn.Module)), None)
+    found = next((part for part in attributes if is_a(value_of(user, part.value), nn.Module)), None)
     if written is None or found is None:
         return None
     name, model = ast.unparse(found.value), value_of(user, found.value)
@@ -268,19 +268,19 @@ def wrong_setting(building: LiveFrame, user: LiveFrame, kind: str) -> OptimizerR
     return OptimizerRefusal(kind, fault, next(iter(written), ""), shown, names=(name,))
 
 
-def _faults(given: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def _faults(settings: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
     for name in _NOT_NEGATIVE:
-        value = given.get(name)
+        value = settings.get(name)
         if is_a(value, str):
             yield name, "text"
         elif is_a(value, (int, float)) and value < 0:
             yield name, "negative"
-    if is_a(given.get("lr"), GeneratorType):
-        yield "lr", "order" if is_a(given.get("params"), float) else "two models"
-    betas = given.get("betas", (0.9, 0.999))
+    if is_a(settings.get("lr"), GeneratorType):
+        yield "lr", "order" if is_a(settings.get("params"), float) else "two models"
+    betas = settings.get("betas", (0.9, 0.999))
     if not is_a(betas, (tuple, list)) or len(betas) != 2:
         yield "betas", "not two"
     elif any(is_one_of(beta, (int, float)) and not 0.0 <= beta < 1.0 for beta in betas):
         yield "betas", "out of range"
-    if given.get("nesterov") and (not given.get("momentum") or given.get("dampening")):
+    if settings.get("nesterov") and (not settings.get("momentum") or settings.get("dampening")):
         yield "nesterov", "nesterov"

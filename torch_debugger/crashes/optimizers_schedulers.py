@@ -51,9 +51,9 @@ def _scheduler(crash: LiveCrash) -> Any:
     for seen in reversed(crash.frames):
         if seen.user:
             return None
-        held = seen.locals.get("self")
-        if is_a(held, _SCHEDULER) and seen.file.endswith("lr_scheduler.py"):
-            return held
+        owner = seen.locals.get("self")
+        if is_a(owner, _SCHEDULER) and seen.file.endswith("lr_scheduler.py"):
+            return owner
     return None
 
 
@@ -62,43 +62,47 @@ def _refused(crash: LiveCrash, user: LiveFrame, scheduler: Any) -> SchedulerRefu
     building = next((seen for seen in crash.frames if seen.function == "__init__" and not seen.user), None)
     if building is None:
         return _refused_step(crash, user, scheduler, kind)
-    held = building.locals
-    given = held.get("optimizer")
-    if not is_a(given, torch.optim.Optimizer):
-        return SchedulerRefusal(kind, "no optimizer", kind_name(type(given)).rpartition(".")[2])
-    if isinstance(crash.error, KeyError) and "initial_lr" in str(crash.error) and is_a(held.get("last_epoch"), int):
-        return SchedulerRefusal(kind, "last epoch", numbers={"last_epoch": held["last_epoch"]})
-    return _wrong_argument(user, kind, held, given)
+    variables = building.locals
+    optimizer = variables.get("optimizer")
+    if not is_a(optimizer, torch.optim.Optimizer):
+        return SchedulerRefusal(kind, "no optimizer", kind_name(type(optimizer)).rpartition(".")[2])
+    if (
+        isinstance(crash.error, KeyError)
+        and "initial_lr" in str(crash.error)
+        and is_a(variables.get("last_epoch"), int)
+    ):
+        return SchedulerRefusal(kind, "last epoch", numbers={"last_epoch": variables["last_epoch"]})
+    return _wrong_argument(user, kind, variables, optimizer)
 
 
 def _wrong_argument(
-    user: LiveFrame, kind: str, held: dict[str, Any], optimizer: torch.optim.Optimizer
+    user: LiveFrame, kind: str, variables: dict[str, Any], optimizer: torch.optim.Optimizer
 ) -> SchedulerRefusal | None:
-    milestones, gamma = held.get("milestones"), held.get("gamma")
+    milestones, gamma = variables.get("milestones"), variables.get("gamma")
     if kind == "MultiStepLR" and is_a(milestones, (int, float)):
         numbers = {"milestone": int(milestones)} | ({"second": gamma} if type(gamma) is int else {})
         return SchedulerRefusal(kind, "milestones", repr(milestones), numbers=numbers)
-    if kind == "ReduceLROnPlateau" and held.get("mode") not in ("min", "max"):
-        return SchedulerRefusal(kind, "mode", repr(held.get("mode")))
+    if kind == "ReduceLROnPlateau" and variables.get("mode") not in ("min", "max"):
+        return SchedulerRefusal(kind, "mode", repr(variables.get("mode")))
     if kind == "SequentialLR":
-        return _wrong_sequence(kind, held, optimizer)
-    functions: Any = held.get("lr_lambda")
+        return _wrong_sequence(kind, variables, optimizer)
+    functions: Any = variables.get("lr_lambda")
     groups = len(optimizer.param_groups)
     if is_one_of(functions, (list, tuple)) and len(functions) != groups:
         return SchedulerRefusal(kind, "lambdas", numbers={"functions": len(functions), "groups": groups})
     if is_a(functions, (int, float)):
         return SchedulerRefusal(kind, "factor", repr(functions))
     for name in ("steps_per_epoch", "epochs", "total_steps", "T_0"):
-        if is_a(held.get(name), float):
-            return SchedulerRefusal(kind, "whole number", f"{name}={held[name]!r}")
-    lengths = (held.get("epochs"), held.get("steps_per_epoch"))
-    if kind == "OneCycleLR" and held.get("total_steps") is None and None in lengths:
+        if is_a(variables.get(name), float):
+            return SchedulerRefusal(kind, "whole number", f"{name}={variables[name]!r}")
+    lengths = (variables.get("epochs"), variables.get("steps_per_epoch"))
+    if kind == "OneCycleLR" and variables.get("total_steps") is None and None in lengths:
         return SchedulerRefusal(kind, "no length", _name_of(user, DataLoader), numbers=_lengths(user))
     return None
 
 
-def _wrong_sequence(kind: str, held: dict[str, Any], optimizer: torch.optim.Optimizer) -> SchedulerRefusal | None:
-    schedulers, milestones = held.get("schedulers"), held.get("milestones")
+def _wrong_sequence(kind: str, variables: dict[str, Any], optimizer: torch.optim.Optimizer) -> SchedulerRefusal | None:
+    schedulers, milestones = variables.get("schedulers"), variables.get("milestones")
     if not is_a(schedulers, (list, tuple)):
         return None
     for index, item in enumerate(schedulers):
@@ -155,7 +159,7 @@ def _name_of(user: LiveFrame, kind: type) -> str:
 def _unbound_call(user: LiveFrame) -> SchedulerRefusal | None:
     """A call that Python could not bind: an argument of the constructor or of step() is missing."""
     for call in calls_on_line(user):
-        cls, given = value_of(user, call.func), len(call.args) + len(call.keywords)
+        cls, count = value_of(user, call.func), len(call.args) + len(call.keywords)
         if is_a(cls, type) and issubclass(cls, _SCHEDULER):
             parameters, named = inspect.signature(cls).parameters, {str(word.arg) for word in call.keywords}
             rest = list(parameters.values())[len(call.args) :] if named <= set(parameters) else []
@@ -167,10 +171,10 @@ def _unbound_call(user: LiveFrame) -> SchedulerRefusal | None:
         if not is_a(owner, _SCHEDULER) or called_name(call) != "step":
             continue
         kind, takes_metric = type(owner).__name__, is_a(owner, lr_scheduler.ReduceLROnPlateau)
-        if takes_metric and not given:
+        if takes_metric and not count:
             return SchedulerRefusal(kind, "no metric", _metric(user))
-        if not takes_metric and given > 1:
-            return SchedulerRefusal(kind, "step arguments", numbers={"given": given})
+        if not takes_metric and count > 1:
+            return SchedulerRefusal(kind, "step arguments", numbers={"given": count})
         return None
     return None
 
@@ -213,8 +217,8 @@ def _range_length(node: ast.expr, seen: LiveFrame) -> int:
         node = node.args[0]
     if not isinstance(node, ast.Call) or not node.args or node.keywords:
         return 0
-    given = [_value(part, seen) for part in node.args]
-    return len(range(*given)) if all(type(number) is int for number in given) else 0
+    numbers = [_value(part, seen) for part in node.args]
+    return len(range(*numbers)) if all(type(number) is int for number in numbers) else 0
 
 
 def _value(node: ast.expr, seen: LiveFrame) -> Any:
@@ -227,7 +231,7 @@ def _value(node: ast.expr, seen: LiveFrame) -> Any:
 def name_in(seen: LiveFrame | None, value: Any) -> str:
     """What a frame calls an object."""
     names = seen.names if seen is not None and value is not None else {}
-    return next((name for name, held in names.items() if held is value and not name.startswith("_")), "")
+    return next((name for name, item in names.items() if item is value and not name.startswith("_")), "")
 
 
 def argument_made(seen: LiveFrame | None, place: Place, keywords: tuple[str, ...]) -> Place:

@@ -60,9 +60,9 @@ def examine_group(crash: LiveCrash) -> GroupEvidence | None:
     call = crash.frame_of("init_process_group", "distributed_c10d.py")
     port = re.search(r"port: (\d+), .*EADDRINUSE", str(crash.error))
     available, backend = torch.distributed.is_available(), call.locals.get("backend") if call is not None else None
-    asked = {"gloo": "is_gloo_available", "nccl": "is_nccl_available", "mpi": "is_mpi_available",
+    checks = {"gloo": "is_gloo_available", "nccl": "is_nccl_available", "mpi": "is_mpi_available",
              "ucc": "is_ucc_available", "xccl": "is_xccl_available"}  # fmt: skip
-    built = [name for name, ask in asked.items() if available and getattr(torch.distributed, ask, bool)()]
+    built = [name for name, ask in checks.items() if available and getattr(torch.distributed, ask, bool)()]
     free_port = None
     if port:
         with socket.socket() as probe:
@@ -86,11 +86,11 @@ def examine_group(crash: LiveCrash) -> GroupEvidence | None:
 
 def _number(call: LiveFrame | None, name: str, variable: str) -> int | None:
     """As the call was given it; else, as it reads it from the environment."""
-    held: Any = call.locals.get(name) if call is not None else None
-    if type(held) is int and held >= 0:
-        return held
-    told = os.environ.get(variable, "")
-    return int(told) if told.isdecimal() else None
+    value: Any = call.locals.get(name) if call is not None else None
+    if type(value) is int and value >= 0:
+        return value
+    text = os.environ.get(variable, "")
+    return int(text) if text.isdecimal() else None
 
 
 def _holder(port: int) -> str:
@@ -130,7 +130,7 @@ def examine_reduction(crash: LiveCrash) -> ReductionEvidence | None:
     missing = [named[int(one)] for one in missed[1].split() if int(one) < len(named)] if missed else []
     numbers = (re.search(_READY_TWICE, message), re.search(_DIFFERS, message))
     twice, differs = (named[int(one[1])][0] if one and int(one[1]) < len(named) else "" for one in numbers)
-    reached, held = _graphs(crash, [parameter for _, parameter in missing])
+    reached, holders = _graphs(crash, [parameter for _, parameter in missing])
     files = user_files(crash.frames)
     names = aliases_of(crash.frames, DistributedDataParallel) | {"DistributedDataParallel"}
     wraps = [place for place, _ in calls_in_files(files, *names)]
@@ -143,7 +143,7 @@ def examine_reduction(crash: LiveCrash) -> ReductionEvidence | None:
         differs=differs,
         ready_twice=twice,
         loss=reached,
-        held=held,
+        held=holders,
         find_unused=bool(getattr(wrapper, "find_unused_parameters", False)),
         checkpoints=tuple(place for place, _ in calls_in_files(files, "checkpoint", "checkpoint_sequential")),
         wrapped_at=statement_place(wrap.file, wrap.line or 0) if wrap.file else wrap,
@@ -158,11 +158,11 @@ def _wrapper(crash: LiveCrash) -> tuple[nn.Module, DistributedDataParallel | Non
             inner = vars(own).get("_modules", {}).get("module") or seen.locals.get("module")
             if is_a(inner, nn.Module):
                 return inner, own
-    wrappers = {id(value): value for _, value in _held(crash.frames) if is_a(value, DistributedDataParallel)}
+    wrappers = {id(value): value for _, value in _variables(crash.frames) if is_a(value, DistributedDataParallel)}
     return (next(iter(wrappers.values())).module, next(iter(wrappers.values()))) if len(wrappers) == 1 else None
 
 
-def _held(frames: Sequence[LiveFrame]) -> Iterator[tuple[str, Any]]:
+def _variables(frames: Sequence[LiveFrame]) -> Iterator[tuple[str, Any]]:
     for seen in reversed(frames):
         if seen.user:
             yield from list(seen.locals.items())
@@ -185,7 +185,7 @@ def _graphs(crash: LiveCrash, missing: Sequence[nn.Parameter]) -> tuple[str, tup
     """A loss whose graph reaches none of the missing parameters, and tensors whose graph reaches some."""
     wanted = {id(parameter) for parameter in missing}
     loss, holders = "", []
-    for name, value in dict(_held(crash.frames)).items() if missing else ():
+    for name, value in dict(_variables(crash.frames)).items() if missing else ():
         items = value[:8] if is_one_of(value, (tuple, list)) else ()
         parts = [(f"{name}[{index}]", item) for index, item in enumerate(items)]
         for part, tensor in [(name, value), *parts]:
@@ -229,10 +229,10 @@ def _launched(error: Any) -> ChildEvidence:
     """Of several processes that torchrun lost, the first to fail."""
     index, failure = error.get_first_failure()
     code = failure.exitcode
-    told = failure.message if type(failure.message) is str else ""
-    kind, message, frames = read_traceback(told)
+    text = failure.message if type(failure.message) is str else ""
+    kind, message, frames = read_traceback(text)
     signal = str(failure.signal_name()) if code < 0 else ""
-    return ChildEvidence(index, kind, message or told[:_MESSAGE_LENGTH], frames, signal, code)
+    return ChildEvidence(index, kind, message or text[:_MESSAGE_LENGTH], frames, signal, code)
 
 
 def read_traceback(text: str, most_frames: int = _FRAMES_KEPT) -> tuple[str, str, tuple[ChildFrame, ...]]:
@@ -261,7 +261,7 @@ _STAGES = {
 _HOMES = ("torch._dynamo", "torch._inductor", "torch.fx.experimental", "torch.jit.frontend")
 _EXPORT, _SCRIPT = os.path.join("torch", "export"), os.path.join("torch", "jit")
 _LINE = re.compile(r'File "(.+)", line (\d+)')
-_TOLD_LENGTH, _HINTS = 300, 4
+_EXPLANATION_LENGTH, _HINTS = 300, 4
 
 
 def examine_compiled(crash: LiveCrash) -> CompileEvidence | None:
@@ -285,7 +285,7 @@ def examine_compiled(crash: LiveCrash) -> CompileEvidence | None:
     limit = re.search(r"currently set to (\d+)", f"{error} {error.__cause__}")
     return CompileEvidence(
         stage=stage,
-        told=_told(error, stage, inner),
+        told=_explanation(error, stage, inner),
         place=_place(crash, stage),
         hints=tuple(re.findall(r"^  Hint: (.+)$", str(error), re.MULTILINE))[:_HINTS],
         region=region,
@@ -313,7 +313,7 @@ def _stage(crash: LiveCrash) -> str | None:
     return "export" if exporting and stage in ("graph break", "export") else stage
 
 
-def _told(error: Any, stage: str, inner: Any) -> str:
+def _explanation(error: Any, stage: str, inner: Any) -> str:
     message = str(error)
     explained = re.search(r"^  Explanation: (.+)$", message, re.MULTILINE)
     if stage == "running":
@@ -327,8 +327,8 @@ def _told(error: Any, stage: str, inner: Any) -> str:
     if stage == "backend" and isinstance(inner, BaseException):
         message = f"{type(inner).__name__}: {inner}"
     lines = [line.strip() for line in message.splitlines() if line.strip()]
-    told = explained[1] if explained else lines[0] if lines else ""
-    return told.rstrip(":")[:_TOLD_LENGTH]
+    text = explained[1] if explained else lines[0] if lines else ""
+    return text.rstrip(":")[:_EXPLANATION_LENGTH]
 
 
 def _place(crash: LiveCrash, stage: str) -> Place:

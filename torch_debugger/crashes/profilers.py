@@ -36,12 +36,12 @@ def examine_profiler(crash: LiveCrash) -> ProfilerRefusal | None:
         return _of_folder(crash, inner)
     profiler = called.locals.get("self")
     if called.function == "__init__" and is_a(profiler, torch.profiler.profile):
-        asked = called.locals.get("activities")
-        if not is_a(crash.error, AssertionError) or not is_a(asked, (list, tuple, set)):
+        activities = called.locals.get("activities")
+        if not is_a(crash.error, AssertionError) or not is_a(activities, (list, tuple, set)):
             return None
-        if any(is_a(each, torch.profiler.ProfilerActivity) for each in asked):
+        if any(is_a(each, torch.profiler.ProfilerActivity) for each in activities):
             return None
-        return ProfilerRefusal("activities", "profile", missing=tuple(kind_name(type(each)) for each in asked))
+        return ProfilerRefusal("activities", "profile", missing=tuple(kind_name(type(each)) for each in activities))
     name = name_of(profiler, user.frame) or "prof"
     if is_a(profiler, torch.autograd.profiler.profile):
         if called.function == "__enter__" and profiler.entered:
@@ -74,21 +74,21 @@ def _of_folder(crash: LiveCrash, handler: LiveFrame) -> ProfilerRefusal | None:
 
 def _of_results(crash: LiveCrash, called: LiveFrame, profiler: Any, name: str) -> ProfilerRefusal | None:
     """What the profiler has recorded does not allow what was called."""
-    held, method = profiler.profiler, called.function
+    recorder, method = profiler.profiler, called.function
     options: tuple[str, ...] = _MEMORY if method == "export_memory_timeline" else ()
-    options = ("with_stack",) if method == "export_stacks" and held is not None else options
+    options = ("with_stack",) if method == "export_stacks" and recorder is not None else options
     missing = tuple(option for option in options if not getattr(profiler, option))
     built = _only(crash, "profile")
     if missing:
         return ProfilerRefusal("options", method, name, missing=missing, place=built)
-    if held is None and is_a(crash.error, AssertionError):
+    if recorder is None and is_a(crash.error, AssertionError):
         return _of_nothing(crash, profiler, method, name)
     if method != "export_chrome_trace":
         return None
     # A `with` around the line has stopped the profiler by now: what it has recorded since tells nothing.
     if is_a(crash.error, AttributeError) and crash.frame_of("export_chrome_trace", _FILES[1]) is crash.innermost:
         return ProfilerRefusal("running", method, name)
-    if held.kineto_results is not None and is_a(crash.error, RuntimeError):
+    if recorder.kineto_results is not None and is_a(crash.error, RuntimeError):
         return _of_saved(crash, profiler, name)
     return None
 

@@ -75,11 +75,11 @@ def replay_last_call(error: BaseException, frames: Sequence[LiveFrame], running:
 
 def outermost_call(frames: Sequence[LiveFrame]) -> tuple[nn.Module, tuple[Any, ...], dict[str, Any]] | None:
     for seen in frames:
-        module, held = seen.module(), seen.locals
+        module, variables = seen.module(), seen.locals
         if module is None or is_shared(module):  # the module inside of it comes next
             continue
         if seen.function in ("_call_impl", "_wrapped_call_impl"):
-            args, kwargs = held.get("args"), held.get("kwargs")
+            args, kwargs = variables.get("args"), variables.get("kwargs")
             return (module, args, kwargs) if type(args) is tuple and type(kwargs) is dict else None
     return None
 
@@ -97,13 +97,13 @@ def is_wise(error: BaseException, module: nn.Module, args: tuple[Any, ...], kwar
 def _recorded(steps: list[FlowStep], paths: Mapping[int, str]) -> Iterator[None]:
     deadline, thread = time.monotonic() + TIME_LIMIT_S, threading.get_ident()
 
-    def record(module: nn.Module, given: Any, made: Any) -> None:
+    def record(module: nn.Module, inputs: Any, made: Any) -> None:
         if threading.get_ident() != thread:
             return
         if time.monotonic() > deadline:
             raise TooLong
         path = paths.get(id(module), type(module).__name__)
-        steps.append(FlowStep(path, type(module).__name__, shapes_of(given), shapes_of(made)))
+        steps.append(FlowStep(path, type(module).__name__, shapes_of(inputs), shapes_of(made)))
 
     with without_global_hooks():
         handle = register_module_forward_hook(record)
@@ -126,8 +126,8 @@ _NODE_LIMIT = 300
 
 def views_before(frames: Sequence[LiveFrame]) -> list[FlowStep]:
     """The views that changed the first dimension on the way to the loss's input, the earliest first."""
-    given: Any = frames[-1].frame.f_locals.get("input") if frames and not frames[-1].user else None
-    steps = _changed_rows(given.grad_fn) if is_tensor(given) else ()
+    value: Any = frames[-1].frame.f_locals.get("input") if frames and not frames[-1].user else None
+    steps = _changed_rows(value.grad_fn) if is_tensor(value) else ()
     return [FlowStep("view", "view", (before,), (after,)) for before, after in steps][::-1]
 
 
@@ -174,9 +174,9 @@ class CompiledCall:
     @property
     def model(self) -> nn.Module | None:
         """Its own method is called; one of torch's layers stands in the closure of a wrapper."""
-        held = [getattr(self.function, "__self__", None)]
-        held += [cell.cell_contents for cell in getattr(self.function, "__closure__", None) or ()]
-        return next((owner for owner in held if isinstance(owner, nn.Module)), None)
+        owners = [getattr(self.function, "__self__", None)]
+        owners += [cell.cell_contents for cell in getattr(self.function, "__closure__", None) or ()]
+        return next((owner for owner in owners if isinstance(owner, nn.Module)), None)
 
 
 @dataclass(frozen=True)
@@ -193,8 +193,8 @@ def compiled_call(error: BaseException, frames: Sequence[LiveFrame]) -> Compiled
     for place, seen in enumerate(frames):
         outside = place + 1 if seen.user else outside
         if seen.function in _WRAPPERS and seen.file.endswith(_EVAL_FRAME):
-            held = seen.locals
-            function, args, kwargs = held.get("fn"), held.get("args"), held.get("kwargs")
+            variables = seen.locals
+            function, args, kwargs = variables.get("fn"), variables.get("args"), variables.get("kwargs")
             if callable(function) and type(args) is tuple and type(kwargs) is dict:
                 return CompiledCall(function, args, kwargs, outside)
     return None
@@ -261,8 +261,8 @@ def is_small(module: nn.Module, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     if len(modules) > _MODULE_LIMIT or any("_orig_mod" in vars(part)["_modules"] for part in modules):
         return False
     weights = sum(parameter.numel() for parameter in module.parameters())
-    given = sum(value.numel() for value in (*args, *kwargs.values()) if is_tensor(value))
-    return bool(weights <= _PARAMETER_LIMIT and given <= _INPUT_LIMIT)
+    elements = sum(value.numel() for value in (*args, *kwargs.values()) if is_tensor(value))
+    return bool(weights <= _PARAMETER_LIMIT and elements <= _INPUT_LIMIT)
 
 
 def copied(value: Any) -> Any:

@@ -45,26 +45,26 @@ def _failed_view(seen: LiveFrame, node: ast.expr) -> ViewEvidence | None:
         return None
     if node.func.attr not in ("view", "view_as"):
         return None
-    given, asked = node.func.value, _sizes(seen, node)
-    tensor = _tensor(seen, given)
-    if tensor is not None and not _refuses(tensor, asked):
+    source, sizes = node.func.value, _sizes(seen, node)
+    tensor = _tensor(seen, source)
+    if tensor is not None and not _refuses(tensor, sizes):
         return None
-    operation, made = _reordered(seen, given)
+    operation, made = _reordered(seen, source)
     if tensor is None and not operation:
         return None
-    names = ast.unparse(node), ast.unparse(given)
+    names = ast.unparse(node), ast.unparse(source)
     if tensor is None:
-        return ViewEvidence(*names, None, asked, operation, made)
+        return ViewEvidence(*names, None, sizes, operation, made)
     channels_last = tensor.dim() == 4 and tensor.is_contiguous(memory_format=torch.channels_last)
-    return ViewEvidence(*names, tuple(tensor.shape), asked, operation, made, channels_last)
+    return ViewEvidence(*names, tuple(tensor.shape), sizes, operation, made, channels_last)
 
 
 def _sizes(seen: LiveFrame, node: ast.Call) -> tuple[int, ...] | None:
-    given = [computed_or_none(item, seen) for item in node.args]
-    if len(given) == 1 and (torch.is_tensor(given[0]) or is_one_of(given[0], (list, tuple, torch.Size))):
-        given = list(given[0].shape if torch.is_tensor(given[0]) else given[0])
-    plain = not node.keywords and all(type(size) is int for size in given)
-    return tuple(given) if plain and given else None
+    sizes = [computed_or_none(item, seen) for item in node.args]
+    if len(sizes) == 1 and (torch.is_tensor(sizes[0]) or is_one_of(sizes[0], (list, tuple, torch.Size))):
+        sizes = list(sizes[0].shape if torch.is_tensor(sizes[0]) else sizes[0])
+    plain = not node.keywords and all(type(size) is int for size in sizes)
+    return tuple(sizes) if plain and sizes else None
 
 
 def _tensor(seen: LiveFrame, node: ast.expr) -> torch.Tensor | None:
@@ -78,12 +78,12 @@ def _tensor(seen: LiveFrame, node: ast.expr) -> torch.Tensor | None:
     return value if plain else None
 
 
-def _refuses(tensor: torch.Tensor, asked: tuple[int, ...] | None) -> bool:
+def _refuses(tensor: torch.Tensor, sizes: tuple[int, ...] | None) -> bool:
     """Whether it is its order in memory that forbids the view; asking touches no element."""
-    if asked is None:
+    if sizes is None:
         return not tensor.is_contiguous()
     try:
-        tensor.detach().view(asked)
+        tensor.detach().view(sizes)
     except RuntimeError as error:
         return not tensor.is_contiguous() and "size and stride" in str(error)
     return False
@@ -140,8 +140,10 @@ def examine_packing(crash: LiveCrash) -> PackingEvidence | None:
     if not is_its_own:
         return None
     # its own input may be sorted already, and so cut to as many as there are lengths
-    given = _argument(user, found[1], 0, "input")
-    return _fact(user, found, given if torch.is_tensor(given) else seen.locals.get("input"), seen.locals.get("lengths"))
+    padded = _argument(user, found[1], 0, "input")
+    return _fact(
+        user, found, padded if torch.is_tensor(padded) else seen.locals.get("input"), seen.locals.get("lengths")
+    )
 
 
 def _behind(crash: LiveCrash, seen: LiveFrame, user: LiveFrame, found: Written) -> PackingEvidence | None:
@@ -151,8 +153,8 @@ def _behind(crash: LiveCrash, seen: LiveFrame, user: LiveFrame, found: Written) 
     if not is_a(packed, PackedSequence) or int(packed.batch_sizes.sum()) == packed.data.shape[0]:
         return None
     path = crash.paths.get(id(module), type(module).__name__)
-    given, lengths = _argument(user, found[1], 0, "input"), _argument(user, found[1], 1, "lengths")
-    fact = _fact(user, found, given if torch.is_tensor(given) else _packed_from(packed), lengths, path)
+    padded, lengths = _argument(user, found[1], 0, "input"), _argument(user, found[1], 1, "lengths")
+    fact = _fact(user, found, padded if torch.is_tensor(padded) else _packed_from(packed), lengths, path)
     steps, samples = len(packed.batch_sizes), int(packed.batch_sizes[0])
     is_it = fact is not None and fact.count == samples and fact.highest in (None, steps)
     return fact if is_it else None
@@ -187,10 +189,10 @@ def _packed_from(packed: PackedSequence) -> Any:
     return torch.empty([int(size) for size in sizes], device="meta") if sizes else None
 
 
-def _fact(user: LiveFrame, found: Written, given: Any, lengths: Any, layer: str = "") -> PackingEvidence | None:
+def _fact(user: LiveFrame, found: Written, padded: Any, lengths: Any, layer: str = "") -> PackingEvidence | None:
     statement, call = found
     counts = torch.tensor(lengths) if is_one_of(lengths, (list, tuple)) else lengths
-    if not torch.is_tensor(given) or not torch.is_tensor(counts) or counts.dim() != 1 or given.dim() < 2:
+    if not torch.is_tensor(padded) or not torch.is_tensor(counts) or counts.dim() != 1 or padded.dim() < 2:
         return None
     batch_first = _argument(user, call, 2, "batch_first")
     enforce_sorted = _argument(user, call, 3, "enforce_sorted")
@@ -198,7 +200,7 @@ def _fact(user: LiveFrame, found: Written, given: Any, lengths: Any, layer: str 
     return PackingEvidence(
         place=statement_place(user.file, statement),
         call=ast.unparse(call),
-        shape=tuple(given.shape),
+        shape=tuple(padded.shape),
         batch_first=bool(batch_first),
         enforce_sorted=enforce_sorted is not False,
         count=len(counts),

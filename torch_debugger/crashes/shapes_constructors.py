@@ -74,14 +74,18 @@ def trial_of(crash: LiveCrash) -> tuple[nn.Module, MakeTest] | None:
 
     def make_test() -> Passes | None:
         before = _made(root, args, kwargs)
-        odd = [number for number, shape in enumerate(before) if shape in met]
-        wanted = {shape for shape in met if odd and shape != before[odd[0]] and len(shape) == len(before[odd[0]])}
-        if not odd or len(wanted) != 1:
+        matching = [number for number, shape in enumerate(before) if shape in met]
+        wanted = {
+            shape
+            for shape in met
+            if matching and shape != before[matching[0]] and len(shape) == len(before[matching[0]])
+        }
+        if not matching or len(wanted) != 1:
             return None
 
         def fits(model: nn.Module) -> bool:
             made = _made(model, args, kwargs)
-            return len(made) == len(before) and made[odd[0]] in wanted
+            return len(made) == len(before) and made[matching[0]] in wanted
 
         return fits
 
@@ -164,13 +168,13 @@ def _in_place_of(root: nn.Module, old: nn.Module, new: nn.Module) -> Iterator[No
     places = [
         (owner._modules, name) for owner in root.modules() for name, each in owner._modules.items() if each is old
     ]
-    for held, name in places:
-        held[name] = new
+    for children, name in places:
+        children[name] = new
     try:
         yield
     finally:
-        for held, name in places:
-            held[name] = old
+        for children, name in places:
+            children[name] = old
 
 
 _MOST_TRIED = 24
@@ -200,7 +204,7 @@ def examine_swaps(crash: LiveCrash) -> SwappedArguments | None:
     passing = variants_that_pass(root, exchanges, make_test) if exchanges else []
     best = max(((each.names, each.narrows) for each in passing), default=(0, 0))
     likely = [each for each in passing if (each.names, each.narrows) == best]
-    return _told(likely[0]) if len(likely) == 1 and best >= (0, 0) else None
+    return _swapped_arguments(likely[0]) if len(likely) == 1 and best >= (0, 0) else None
 
 
 def _exchanges(crash: LiveCrash, root: nn.Module) -> Iterator[Exchange]:
@@ -216,9 +220,9 @@ def _of_call(crash: LiveCrash, module: nn.Module) -> Iterator[Exchange]:
     kind = type(module)
     found = only_call(crash, kind)
     variables = variables_at(crash, *found) if found is not None else None
-    given = given_to(found[1], kind) if found is not None else None
-    values = values_of(given, variables) if given is not None and variables is not None else None
-    if found is None or given is None or values is None:
+    arguments = arguments_by_name(found[1], kind) if found is not None else None
+    values = values_of(arguments, variables) if arguments is not None and variables is not None else None
+    if found is None or arguments is None or values is None:
         return
     sizes = [name for name, value in values.items() if type(value) is int]
     for one, other in itertools.combinations(sizes, 2):
@@ -227,7 +231,7 @@ def _of_call(crash: LiveCrash, module: nn.Module) -> Iterator[Exchange]:
             make = functools.partial(kind, **changed)
             path = crash.paths.get(id(module), "")
             # how many arguments are variables of the parameter's own name
-            written = {name: ast.unparse(given[name]).rpartition(".")[2] for name in (one, other)}
+            written = {name: ast.unparse(arguments[name]).rpartition(".")[2] for name in (one, other)}
             gained = (written[other] == one) + (written[one] == other)
             gained -= (written[one] == one) + (written[other] == other)
             # a latent space is narrower than the layers around it; what else is there has no such order
@@ -240,8 +244,8 @@ def _of_call(crash: LiveCrash, module: nn.Module) -> Iterator[Exchange]:
                 make,
                 file=found[0],
                 call=found[1],
-                first=given[one],
-                second=given[other],
+                first=arguments[one],
+                second=arguments[other],
                 path=path,
                 names=gained,
                 narrows=narrows,
@@ -259,15 +263,15 @@ def _of_layer(crash: LiveCrash) -> Iterator[Exchange]:
         for node in nodes_in(fact.place.file, ast.Call)
         if called_name(node) == "Linear" and node.lineno == fact.place.line
     ]
-    given = calls[0].args if len(calls) == 1 else []
-    if len(given) < 2 or any(isinstance(each, ast.Starred) for each in given):
+    arguments = calls[0].args if len(calls) == 1 else []
+    if len(arguments) < 2 or any(isinstance(each, ast.Starred) for each in arguments):
         return
     # Numbers that serve this layer alone: the first may as well be wrong by itself.
-    alone = isinstance(given[0], ast.Constant) and isinstance(given[1], ast.Constant)
+    alone = isinstance(arguments[0], ast.Constant) and isinstance(arguments[1], ast.Constant)
     make = functools.partial(nn.Linear, bias=layer.bias is not None)
     turned = functools.partial(make, layer.out_features, layer.in_features)
     other = functools.partial(make, layer.out_features, layer.out_features) if alone else None
-    first, second = given[:2]
+    first, second = arguments[:2]
     yield Exchange(
         layer,
         turned,
@@ -281,7 +285,7 @@ def _of_layer(crash: LiveCrash) -> Iterator[Exchange]:
     )
 
 
-def _told(exchange: Exchange) -> SwappedArguments:
+def _swapped_arguments(exchange: Exchange) -> SwappedArguments:
     first, second = exchange.first, exchange.second
     place = place_at(exchange.file, first.lineno, exchange.path or None)
     texts = ast.unparse(first), ast.unparse(second)
@@ -395,15 +399,15 @@ _CONSTRUCTOR_CALLS_PLAIN = (
 )  # fmt: skip
 
 
-def given_to(call: ast.Call, kind: type) -> dict[str, ast.expr] | None:
+def arguments_by_name(call: ast.Call, kind: type) -> dict[str, ast.expr] | None:
     code = getattr(vars(kind).get("__init__"), "__code__", None)
     if code is None or any(isinstance(each, ast.Starred) for each in call.args):
         return None
     names = code.co_varnames[1 : code.co_argcount + code.co_kwonlyargcount]
     if len(call.args) > len(names) or any(word.arg not in names for word in call.keywords):
         return None
-    given = dict(zip(names, call.args, strict=False))
-    return given | {word.arg: word.value for word in call.keywords if word.arg is not None}
+    arguments = dict(zip(names, call.args, strict=False))
+    return arguments | {word.arg: word.value for word in call.keywords if word.arg is not None}
 
 
 def only_call(crash: LiveCrash, kind: type) -> tuple[str, ast.Call] | None:
@@ -437,15 +441,15 @@ def variables_at(crash: LiveCrash, file: str, call: ast.Call, depth: int = 4) ->
     kind = known.get(owner.name) if owner is not None and tree is not None and name == "__init__" else None
     made = only_call(crash, kind) if isinstance(kind, type) and depth else None
     outside = variables_at(crash, *made, depth - 1) if made is not None else None
-    given = given_to(made[1], kind) if made is not None and isinstance(kind, type) else None
-    values = values_of(given, outside) if given is not None and outside is not None else None
+    arguments = arguments_by_name(made[1], kind) if made is not None and isinstance(kind, type) else None
+    values = values_of(arguments, outside) if arguments is not None and outside is not None else None
     return known | values if values is not None else None
 
 
-def values_of(given: Mapping[str, ast.expr], variables: Mapping[str, Any]) -> dict[str, Any] | None:
+def values_of(arguments: Mapping[str, ast.expr], variables: Mapping[str, Any]) -> dict[str, Any] | None:
     """None where one of them cannot be told: a variable of a comprehension, the result of a call."""
     try:
-        return {name: _value(node, variables) for name, node in given.items()}
+        return {name: _value(node, variables) for name, node in arguments.items()}
     except (LookupError, NameError, AttributeError, TypeError, ArithmeticError):
         return None
 

@@ -157,23 +157,24 @@ def _text(value: Any) -> str:
 
 # Something that is no tensor and was used like one: what it is, who got it, and which call made it.
 def examine_value(crash: LiveCrash) -> ValueFact | None:
-    odd = odd_value(crash)
-    if odd is None or issubclass(type(odd.value), nn.Module) or is_a(odd.value, type):
+    unexpected = unexpected_value(crash)
+    if unexpected is None or issubclass(type(unexpected.value), nn.Module) or is_a(unexpected.value, type):
         return None
-    maker = _maker(crash, odd)
-    if odd.value is UNKNOWN:
+    maker = _maker(crash, unexpected)
+    if unexpected.value is UNKNOWN:
         return None
-    kind = kind_name(type(odd.value))
-    is_data = is_one_of(odd.value, (int, float)) or kind == "numpy.ndarray"
-    known = maker.returns or entries_of(odd.value) or is_data
-    if not known or (odd.value is None and not maker.returns):
+    kind = kind_name(type(unexpected.value))
+    is_data = is_one_of(unexpected.value, (int, float)) or kind == "numpy.ndarray"
+    known = maker.returns or entries_of(unexpected.value) or is_data
+    if not known or (unexpected.value is None and not maker.returns):
         return None
     return ValueFact(
-        written=ast.unparse(odd.node) if odd.node is not None else "",
+        written=ast.unparse(unexpected.node) if unexpected.node is not None else "",
         kind=kind if kind == "numpy.ndarray" else kind.rpartition(".")[2],
-        holds=entries_of(odd.value) or (() if type(odd.value) is tuple else (words_for(odd.value),)),
-        receiver=odd.receiver,
-        argument=odd.argument,
+        holds=entries_of(unexpected.value)
+        or (() if type(unexpected.value) is tuple else (words_for(unexpected.value),)),
+        receiver=unexpected.receiver,
+        argument=unexpected.argument,
         origin=maker.place,
         maker=maker.text,
         maker_path=maker.path,
@@ -185,39 +186,41 @@ def examine_value(crash: LiveCrash) -> ValueFact | None:
 
 def examine_built_value(crash: LiveCrash) -> ClassUseFact | None:
     """A module that was used like a tensor, because a call that was to run it built it: x = nn.ReLU(x)"""
-    odd = odd_value(crash)
-    if odd is None or not issubclass(type(odd.value), nn.Module):
+    unexpected = unexpected_value(crash)
+    if unexpected is None or not issubclass(type(unexpected.value), nn.Module):
         return None
-    maker = _maker(crash, odd)
+    maker = _maker(crash, unexpected)
     if maker.function is not None:
-        return _returned_unrun(odd, maker)
-    if maker.call is None or maker.seen is None or type(odd.value).__name__ != maker.kind:
+        return _returned_unrun(unexpected, maker)
+    if maker.call is None or maker.seen is None or type(unexpected.value).__name__ != maker.kind:
         return None
-    given = [value_of(maker.seen, node) for node in maker.call.args]
+    arguments = [value_of(maker.seen, node) for node in maker.call.args]
     # The first argument of nn.ReLU(x) is a tensor; after x = nn.ReLU(x) its name stands for the module.
-    if not given or not (given[0] is UNKNOWN or given[0] is odd.value or is_tensor(given[0])):
+    if not arguments or not (arguments[0] is UNKNOWN or arguments[0] is unexpected.value or is_tensor(arguments[0])):
         return None
-    tensors = [words_for(value) for value in given if value is not UNKNOWN and is_tensor(value)]
-    told = tensors or [f"`{ast.unparse(node)}`" for node in maker.call.args[:1]]
-    return class_use(maker.seen, maker.call, type(odd.value), told)
+    tensors = [words_for(value) for value in arguments if value is not UNKNOWN and is_tensor(value)]
+    texts = tensors or [f"`{ast.unparse(node)}`" for node in maker.call.args[:1]]
+    return class_use(maker.seen, maker.call, type(unexpected.value), texts)
 
 
-def _returned_unrun(odd: Odd, maker: MakingCall) -> ClassUseFact | None:
+def _returned_unrun(unexpected: UnexpectedValue, maker: MakingCall) -> ClassUseFact | None:
     """A forward of the user's that returns the module it builds: return nn.ReLU(self.fc(x))"""
     node = definition_of(maker.function)
     for value in returned_by(node) if node is not None else ():
         names = maker.function.__globals__
-        if isinstance(value, ast.Call) and value.args and named_in(names, value.func) is type(odd.value):
+        if isinstance(value, ast.Call) and value.args and named_in(names, value.func) is type(unexpected.value):
             place = place_at(maker.function.__code__.co_filename, value.lineno)
-            fact = class_use(odd.seen, value, type(odd.value), [f"`{ast.unparse(part)}`" for part in value.args[:1]])
+            fact = class_use(
+                unexpected.seen, value, type(unexpected.value), [f"`{ast.unparse(part)}`" for part in value.args[:1]]
+            )
             return dataclasses.replace(fact, place=place, assigned=Place())
     return None
 
 
-def _maker(crash: LiveCrash, odd: Odd) -> MakingCall:
-    if odd.before is not None:
-        return maker_before(crash, odd.before)
-    return maker_of(crash, odd.seen, odd.node) if odd.node is not None else MakingCall()
+def _maker(crash: LiveCrash, unexpected: UnexpectedValue) -> MakingCall:
+    if unexpected.before is not None:
+        return maker_before(crash, unexpected.before)
+    return maker_of(crash, unexpected.seen, unexpected.node) if unexpected.node is not None else MakingCall()
 
 
 # The value that is no tensor and stood where one was wanted: an argument or an operand.
@@ -226,7 +229,7 @@ _OPTIONAL = ("weight", "bias", "pos_weight", "attn_mask", "key_padding_mask", "o
 
 
 @dataclass(frozen=True)
-class Odd:
+class UnexpectedValue:
     """A value that is no tensor, where one was wanted."""
 
     value: Any
@@ -237,18 +240,18 @@ class Odd:
     before: nn.Module | None = None  # in an nn.Sequential: the layer before, which made it
 
 
-def odd_value(crash: LiveCrash) -> Odd | None:
+def unexpected_value(crash: LiveCrash) -> UnexpectedValue | None:
     if not isinstance(crash.error, TypeError | AttributeError):
         return None
-    for odd in (*_into_layer(crash), *_into_function(crash), *_in_user_line(crash)):
+    for found in (*_into_layer(crash), *_into_function(crash), *_in_user_line(crash)):
         # whether the error speaks of this kind of value; numpy arrays have attributes that mislead it
-        is_array = kind_name(type(odd.value)) == "numpy.ndarray"
-        if not is_tensor(odd.value) and (is_array or type(odd.value).__name__ in str(crash.error)):
-            return odd
+        is_array = kind_name(type(found.value)) == "numpy.ndarray"
+        if not is_tensor(found.value) and (is_array or type(found.value).__name__ in str(crash.error)):
+            return found
     return None
 
 
-def _into_layer(crash: LiveCrash) -> Iterator[Odd]:
+def _into_layer(crash: LiveCrash) -> Iterator[UnexpectedValue]:
     """The arguments of the innermost torch layer that was called."""
     for index in range(len(crash.frames) - 1, 0, -1):
         seen, module = crash.frames[index], crash.frames[index].module()
@@ -268,7 +271,7 @@ def _into_layer(crash: LiveCrash) -> Iterator[Odd]:
             node = call.args[place] if call is not None and place < len(call.args) else None
             name = names[place] if place < len(names) else ""
             if name not in _OPTIONAL and (place == 0 or value is not None):
-                yield Odd(value, node, receiver, name, caller, before)
+                yield UnexpectedValue(value, node, receiver, name, caller, before)
 
 
 def _caller_of(crash: LiveCrash, index: int, module: nn.Module) -> tuple[LiveFrame, nn.Module]:
@@ -298,34 +301,34 @@ def _call_of(seen: LiveFrame, module: nn.Module) -> ast.Call | None:
     return (named or calls)[0] if len(named or calls) == 1 else None
 
 
-def _into_function(crash: LiveCrash) -> Iterator[Odd]:
+def _into_function(crash: LiveCrash) -> Iterator[UnexpectedValue]:
     """The arguments of the function of torch.nn.functional that the user's line called."""
     user = crash.user_frame
     index = next((place for place, seen in enumerate(crash.frames) if seen is user), 0) + 1
     inside = crash.frames[index] if index < len(crash.frames) else None
     if user is None or inside is None or not inside.file.endswith("functional.py"):
         return
-    code, held = inside.frame.f_code, inside.locals
+    code, variables = inside.frame.f_code, inside.locals
     calls = [node for node in expressions_in(user) if isinstance(node, ast.Call)]
     called = [call for call in calls if called_name(call) == inside.function]
     for place, name in enumerate(code.co_varnames[: code.co_argcount][:2]):
         node = called[0].args[place] if len(called) == 1 and place < len(called[0].args) else None
         if name not in _OPTIONAL:
-            yield Odd(held.get(name), node, inside.function, name, user)
+            yield UnexpectedValue(variables.get(name), node, inside.function, name, user)
 
 
-def _in_user_line(crash: LiveCrash) -> Iterator[Odd]:
+def _in_user_line(crash: LiveCrash) -> Iterator[UnexpectedValue]:
     """Operands of the expression of the user's that raised by itself."""
     seen, inner = crash.user_frame, crash.innermost
-    asked = getattr(crash.error, "name", "")
+    attribute = getattr(crash.error, "name", "")
     if seen is None or inner is None:
         return
     if isinstance(crash.error, AttributeError) and (inner is seen or inner.function == "__getattr__"):
         for node in expressions_in(seen):
-            if isinstance(node, ast.Attribute) and node.attr == asked and hasattr(torch.Tensor, node.attr):
+            if isinstance(node, ast.Attribute) and node.attr == attribute and hasattr(torch.Tensor, node.attr):
                 value = value_of(seen, node.value)
                 value = getattr(crash.error, "obj", UNKNOWN) if value is UNKNOWN else value
-                yield Odd(value, node.value, f".{node.attr}", "", seen)
+                yield UnexpectedValue(value, node.value, f".{node.attr}", "", seen)
     elif inner is seen:
         for node in expressions_in(seen):
             for value, part, receiver in _operands(seen, node):
@@ -333,7 +336,7 @@ def _in_user_line(crash: LiveCrash) -> Iterator[Odd]:
                     # what a call inside the line returned nothing holds any more: as its source says
                     returns = maker_of(crash, seen, part).returns
                     value = {"several": (), "nothing": None}.get(returns, UNKNOWN)
-                yield Odd(value, part, receiver, "", seen)
+                yield UnexpectedValue(value, part, receiver, "", seen)
 
 
 def _operands(seen: LiveFrame, node: ast.expr) -> Iterator[tuple[Any, ast.expr, str]]:

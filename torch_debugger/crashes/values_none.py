@@ -179,7 +179,7 @@ def _of_attribute(seen: LiveFrame, node: ast.Attribute, found: AbsentValue) -> A
 
 
 # Why a tensor's `.grad` is None: by the tensor, its model's other gradients, and the lines around.
-_TOLD = 6
+_NAMES_SHOWN = 6
 
 
 def of_gradient(crash: LiveCrash, seen: LiveFrame, found: AbsentValue, tensor: torch.Tensor) -> AbsentValue:
@@ -197,7 +197,7 @@ def of_gradient(crash: LiveCrash, seen: LiveFrame, found: AbsentValue, tensor: t
     fact = dataclasses.replace(
         found,
         parameter=f"{root}.{path}",
-        others=tuple(f"{root}.{name}" for name in without if name != path)[:_TOLD],
+        others=tuple(f"{root}.{name}" for name in without if name != path)[:_NAMES_SHOWN],
         count=sum(each.requires_grad for _, each in named),
     )
     if not tensor.requires_grad:
@@ -267,19 +267,19 @@ def examine_asserted_gradients(crash: LiveCrash) -> AbsentValue | None:
     condition = condition_at(seen) if seen is not None and seen.user else None
     if seen is None or condition is None or not condition.asserted:
         return None
-    asked = _asked(condition.test)
-    model = value_of(seen, asked[1]) if asked is not None else None
-    if asked is None or not is_a(model, nn.Module):
+    tested = _gradient_test(condition.test)
+    model = value_of(seen, tested[1]) if tested is not None else None
+    if tested is None or not is_a(model, nn.Module):
         return None
     parameter = next((each for each in model.parameters() if each.grad is None), None)
     if parameter is None:
         return None
-    name = asked[0]
+    name = tested[0]
     found = AbsentValue(f"{name}.grad", seen.place, "grad", tensor=name)
     return of_gradient(crash, seen, found, parameter)
 
 
-def _asked(test: ast.expr) -> tuple[str, ast.expr] | None:
+def _gradient_test(test: ast.expr) -> tuple[str, ast.expr] | None:
     """The loop's name for a parameter, and the expression of the model, of a test of this very form."""
     if not isinstance(test, ast.Call) or ast.unparse(test.func) != "all" or len(test.args) != 1:
         return None

@@ -34,9 +34,9 @@ _LARGEST = 10_000_000  # elements
 _FRAME = re.compile(r'File "(?P<file>[^"]+)", line (?P<line>\d+)')
 
 
-def look_for_the_origin(hunt: NonFiniteHunt, error: BaseException) -> None:
+def look_for_the_origin(search: NonFiniteHunt, error: BaseException) -> None:
     """Tells of the NaN behind an exception that ends the script, where there is one."""
-    if hunt.found is not None and not hunt.found.scaled:
+    if search.found is not None and not search.found.scaled:
         return  # told when it came
     own = [seen for seen in walk_traceback(error.__traceback__) if seen.user][::-1]
     if not own:
@@ -48,11 +48,11 @@ def look_for_the_origin(hunt: NonFiniteHunt, error: BaseException) -> None:
     raised = getattr(error, "fact", None)  # of our own AnomalyError
     stopped = ANOMALY.match(str(error)) if isinstance(error, RuntimeError) else None
     if isinstance(raised, NonFinite):
-        hunt.was_raised(raised, moments)
+        search.was_raised(raised, moments)
     elif stopped is not None:
-        hunt.anomaly_mode_stopped(moments, own[0].place, _as_torch_says(stopped["node"], own))
+        search.anomaly_mode_stopped(moments, own[0].place, _as_torch_says(stopped["node"], own))
     elif word := _refused(error, own[0]):
-        hunt.was_refused(word, moments, own[0].place)
+        search.was_refused(word, moments, own[0].place)
 
 
 def _refused(error: BaseException, seen: LiveFrame) -> str:
@@ -94,7 +94,7 @@ def _as_torch_says(name: str, own: Sequence[LiveFrame]) -> Origin:
 # Was something refused because it holds NaN or Inf?
 #
 # A message selects the crash; tensors in the frames that really hold such numbers make the evidence.
-_TOLD = 3
+_MOST_OPERANDS = 3
 _CONSTRAINT = re.compile(r"of distribution (\w+)")
 _LINALG = re.compile(r"(?:torch\.)?(linalg[._]\w+)")
 
@@ -131,7 +131,7 @@ def _not_finite(crash: LiveCrash) -> tuple[Operand, ...]:
         for name, value in seen.locals.items():
             if is_tensor(value) and id(value) not in found and _is_bad(value):
                 found[id(value)] = (value, name if seen.user else "")
-    return tuple(measure_operand(tensor, name) for tensor, name in list(found.values())[:_TOLD])
+    return tuple(measure_operand(tensor, name) for tensor, name in list(found.values())[:_MOST_OPERANDS])
 
 
 def _is_bad(tensor: torch.Tensor) -> bool:
@@ -148,4 +148,4 @@ def _bad_weights(crash: LiveCrash) -> tuple[str, ...]:
         for name, model in crash.running.models.items()
         for path, parameter in model.named_parameters()
         if not torch.nn.parameter.is_lazy(parameter) and _is_bad(parameter)
-    )[:_TOLD]
+    )[:_MOST_OPERANDS]

@@ -29,7 +29,7 @@ from torch_debugger.records import EndFact, HparamsFact, Scalars
 from torch_debugger.records.run import HparamValue
 from torch_debugger.system.errors import UsageError
 
-_MOST_TOLD = 20
+_MOST_SENTENCES = 20
 _LONGEST_MARK_BYTES = 120  # file names may have 255; a mark ends that of a log
 _LONGEST_NAME_BYTES = 200
 _WRITTEN_TOGETHER = 10_000  # records
@@ -53,9 +53,9 @@ def find_foreign_runs(source: Path, tell: Callable[[str], None]) -> list[Foreign
     damaged += [each for run in found for each in run.faults()]
     # Once each: a link is met by the walk for runs and by that for their files. Names may move the cursor.
     damaged = [each if each.isprintable() else ascii(each)[1:-1] for each in dict.fromkeys(damaged)]
-    sentences = damaged[:_MOST_TOLD]
-    if len(damaged) > _MOST_TOLD:
-        sentences.append(f"and {len(damaged) - _MOST_TOLD:,} more that are damaged.")
+    sentences = damaged[:_MOST_SENTENCES]
+    if len(damaged) > _MOST_SENTENCES:
+        sentences.append(f"and {len(damaged) - _MOST_SENTENCES:,} more that are damaged.")
     if not found:
         searched = "" if damaged else ": neither *.wandb files, nor an mlflow.db, nor mlruns"
         raise UsageError("\n".join([*sentences, f"{source} holds no runs that can be read{searched}."]))

@@ -17,7 +17,7 @@ from PIL import Image
 from torch_debugger.integrations.imported_run import NO_STEP, ForeignRun, NoStepError, read_inside, step_of
 from torch_debugger.log.decoder_values import FOREIGN
 from torch_debugger.log.protobuf import fields, message
-from torch_debugger.records import HistogramSummary, PictureSummary, Scalars, SoundSummary, Summary, TextSummary
+from torch_debugger.records import HistogramSummary, LoggedSummary, PictureSummary, Scalars, SoundSummary, TextSummary
 from torch_debugger.records.run import HparamValue
 
 # The log: a header, then blocks of chunks, each with the CRC-32 of its kind and content. A record that spans
@@ -51,7 +51,7 @@ def read_wandb_run(root: Path, path: Path) -> ForeignRun:
 def _records(data: bytes) -> Iterator[tuple[int, bytes | None]]:
     """Where each begins, and what it holds. The last is None if the file is damaged from there on."""
     position = start = _FILE_HEADER if data.startswith(_MAGIC) and len(data) >= _FILE_HEADER else 0
-    held, is_open = bytearray(), False  # to which a part is added without copying the others
+    content, is_open = bytearray(), False  # to which a part is added without copying the others
     while _FILE_HEADER <= position < len(data):
         left = _BLOCK - position % _BLOCK
         if left < _CHUNK_HEADER:
@@ -64,11 +64,11 @@ def _records(data: bytes) -> Iterator[tuple[int, bytes | None]]:
         is_sound = end <= len(data) and zlib.crc32(checked) == int.from_bytes(data[position : body - 3], "little")
         if not is_sound or checked[0] not in ((_MIDDLE, _LAST) if is_open else (_FULL, _FIRST)):
             break
-        held += checked[1:]
+        content += checked[1:]
         position, is_open = end, checked[0] in (_FIRST, _MIDDLE)
         if not is_open:
-            yield start, bytes(held)
-            held.clear()
+            yield start, bytes(content)
+            content.clear()
     if is_open or position < max(len(data), _FILE_HEADER):
         yield start, None
 
@@ -155,7 +155,7 @@ class NoFormError(ValueError):
     """A kind of W&B that the log has no form for."""
 
 
-def summaries_of(root: Path, files: Path, key: str, value: Any, step: int, time: float) -> Iterator[Summary]:
+def summaries_of(root: Path, files: Path, key: str, value: Any, step: int, time: float) -> Iterator[LoggedSummary]:
     """Raises OSError, ValueError where a file is missing or holds something else, NoFormError for a kind that
     the log has no form for."""
     kind = value.get("_type") if isinstance(value, dict) else None

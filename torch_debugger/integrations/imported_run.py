@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from torch_debugger.records import Scalars, Summary
+from torch_debugger.records import LoggedSummary, Scalars
 from torch_debugger.records.run import HparamValue
 
 NO_STEP = "rows left out, as their step is no whole number of 64 bits"
@@ -25,7 +25,7 @@ class ForeignRun:
     identity: str  # the tracker and its number for the run: a second import is of the same
     name: str
     points: list[Scalars] = field(default_factory=list)
-    summaries: list[Summary] = field(default_factory=list)  # images, histograms, tables
+    summaries: list[LoggedSummary] = field(default_factory=list)  # images, histograms, tables
     hparams: dict[str, HparamValue] = field(default_factory=dict)
     outcome: str = ""  # finished | crashed | killed, or nothing where it is not said
     result: str = ""  # the result.json that torch-debugger gave to the tracker

@@ -111,7 +111,7 @@ def _media(step: int, time: float, value: SummaryValue) -> list[Medium]:
 
 
 @dataclass(slots=True)
-class StepNumbers:
+class StepValues:
     """The numbers of one step."""
 
     step: int
@@ -123,7 +123,7 @@ class StepNumbers:
 class Parcel:
     """What came since the last one."""
 
-    points: list[StepNumbers] = field(default_factory=list)  # in the order in which they came
+    points: list[StepValues] = field(default_factory=list)  # in the order in which they came
     hparams: dict[str, HparamValue] = field(default_factory=dict)
     facts: dict[str, HparamValue] = field(default_factory=dict)  # script, versions, models, git, seeds
     pictures: list[tuple[str, LoggedPicture]] = field(default_factory=list)  # by tag
@@ -192,7 +192,7 @@ class Packer:
         if last is not None and last.step == step and not last.values.keys() & values.keys():
             last.values.update(values)
         elif values:
-            points.append(StepNumbers(step, self._time, dict(values)))
+            points.append(StepValues(step, self._time, dict(values)))
 
 
 # What a tracker shows as the setting of a run. The command is that of Surroundings, which has no secrets.

@@ -21,21 +21,21 @@ def find_cause(
 ) -> Cause | None:
     if parting.gap is None:
         return None
-    scene = ComparedRuns(parting, parting.gap, first, second, matching, {topic.name: topic for topic in topics})
-    return {**_CAUSES, **GRAPH_CAUSES}[parting.gap.phase](scene)
+    runs = ComparedRuns(parting, parting.gap, first, second, matching, {topic.name: topic for topic in topics})
+    return {**_CAUSES, **GRAPH_CAUSES}[parting.gap.phase](runs)
 
 
-def _weights(scene: ComparedRuns) -> Cause:
-    gap = scene.gap
-    if gap.step > scene.parting.first_step:
+def _weights(runs: ComparedRuns) -> Cause:
+    gap = runs.gap
+    if gap.step > runs.parting.first_step:
         return Cause(
             f"The gradients of step {gap.step - 1} were equal and the weights after it are not: the update, or code "
             "that writes to the weights itself (an average of weights, a clip, load_state_dict).",
-            scene.differences("optimizer"),
+            runs.differences("optimizer"),
             "Look at what runs between optimizer.step() and the next forward pass.",
         )
-    seeds = scene.differences("settings", "seed")
-    elements = scene.elements(gap.name)
+    seeds = runs.differences("settings", "seed")
+    elements = runs.elements(gap.name)
     ratio = gap.second / gap.first if gap.first else math.inf
     if elements and abs(ratio - 1.0) * math.sqrt(elements) < _DRAWS:
         return Cause(
@@ -53,26 +53,26 @@ def _weights(scene: ComparedRuns) -> Cause:
     )
 
 
-def _batch(scene: ComparedRuns) -> Cause:
-    if scene.gap.number == "elements":
-        return Cause("The batches have another size.", scene.differences("data"))
-    ours, theirs = (_samples(run) for run in (scene.first, scene.second))
+def _batch(runs: ComparedRuns) -> Cause:
+    if runs.gap.number == "elements":
+        return Cause("The batches have another size.", runs.differences("data"))
+    ours, theirs = (_samples(run) for run in (runs.first, runs.second))
     if ours & theirs:
         shared = len(ours & theirs) / min(len(ours), len(theirs))
         return Cause(
             f"The loaders deliver the same samples in another order ({shared:.0%} of those that were looked at "
             "are in both runs): another seed of the shuffle, or another sampler.",
-            (*scene.differences("data", "loader"), *scene.differences("settings", "seed")),
+            (*runs.differences("data", "loader"), *runs.differences("settings", "seed")),
             "Give both DataLoaders a generator with the same seed.",
         )
-    if _are_other_draws(scene):
+    if _are_other_draws(runs):
         return Cause(
             "The batches hold other samples with like numbers: another order, split or augmentation.",
-            (*scene.differences("data", "loader"), *scene.differences("settings", "seed")),
+            (*runs.differences("data", "loader"), *runs.differences("settings", "seed")),
         )
     return Cause(
         "The batches hold other values: another normalisation, another preparation or another dataset.",
-        scene.differences("data", "loader"),
+        runs.differences("data", "loader"),
         "Compare how the dataset makes a sample.",
     )
 
@@ -82,9 +82,9 @@ def _samples(run: RunEvidence) -> set[int]:
     return {sample for look in looks for tensor in look.tensors for sample in tensor.samples}
 
 
-def _are_other_draws(scene: ComparedRuns) -> bool:
+def _are_other_draws(runs: ComparedRuns) -> bool:
     """Mean and std differ by no more than samples of one distribution do."""
-    groups = (batch_numbers(run, scene.gap.step).get(scene.gap.name, {}) for run in (scene.first, scene.second))
+    groups = (batch_numbers(run, runs.gap.step).get(runs.gap.name, {}) for run in (runs.first, runs.second))
     first, second = groups
     if VALUES not in first or VALUES not in second:
         return False
@@ -94,42 +94,42 @@ def _are_other_draws(scene: ComparedRuns) -> bool:
     return apart <= _DRAWS * std and abs(ours["std"] - theirs["std"]) * math.sqrt(count) <= _DRAWS * std
 
 
-def _input(scene: ComparedRuns) -> Cause:
-    if scene.gap.number == "elements":
+def _input(runs: ComparedRuns) -> Cause:
+    if runs.gap.number == "elements":
         return Cause(
             "The model is given another number of samples in a call: the size of batches, or a step made of "
             "parts (accumulated gradients).",
-            scene.differences("data"),
+            runs.differences("data"),
         )
-    same = "The batches are equal, but t" if "batch" in scene.parting.equal_phases else "T"
+    same = "The batches are equal, but t" if "batch" in runs.parting.equal_phases else "T"
     return Cause(
         f"{same}he model is given other numbers: what is done to them on the way to the model "
         "(normalisation, augmentation, type, device).",
-        scene.differences("data"),
+        runs.differences("data"),
         "Compare the lines between the loader and the call of the model.",
     )
 
 
-def _rate(scene: ComparedRuns) -> Cause:
+def _rate(runs: ComparedRuns) -> Cause:
     return Cause(
         "All that the step computes is equal and the learning rate is not: the schedule, or the rate itself.",
-        scene.differences("optimizer") or scene.sources(SchedulerFact),
+        runs.differences("optimizer") or runs.sources(SchedulerFact),
     )
 
 
-def _update(scene: ComparedRuns) -> Cause:
+def _update(runs: ComparedRuns) -> Cause:
     return Cause(
         "Forward pass, loss and gradients are equal and the update is not: the optimizer or its settings.",
-        scene.differences("optimizer") or scene.sources(OptimizerFact),
+        runs.differences("optimizer") or runs.sources(OptimizerFact),
     )
 
 
-def _evaluation(scene: ComparedRuns) -> Cause:
-    computed = "the training is equal" if scene.parting.equal_phases else "the training shows no difference"
+def _evaluation(runs: ComparedRuns) -> Cause:
+    computed = "the training is equal" if runs.parting.equal_phases else "the training shows no difference"
     return Cause(
         f"{computed.capitalize()} and this number is not: how it is evaluated (train or eval mode, the data, "
         "the metric).",
-        scene.differences("data", "loader"),
+        runs.differences("data", "loader"),
     )
 
 
@@ -148,27 +148,27 @@ _LEAF = "AccumulateGrad"
 _ALIKE = 1e-3  # two factors that are one
 
 
-def _forward(scene: ComparedRuns) -> Cause:
-    gap, last = scene.gap, scene.parting.last_equal
-    modes = _modes(scene)
+def _forward(runs: ComparedRuns) -> Cause:
+    gap, last = runs.gap, runs.parting.last_equal
+    modes = _modes(runs)
     if modes:
         return Cause("The models are in different modes.", modes, "Compare the calls of train() and eval().")
     between = f"between the output of {last}, which is equal, and that of {gap.name}" if last else f"in {gap.name}"
-    ours, theirs = scene.made(scene.first, gap.name), scene.made(scene.second, gap.other_name)
-    settings = scene.differences("model", f"{gap.other_name}: ")
+    ours, theirs = runs.made(runs.first, gap.name), runs.made(runs.second, gap.other_name)
+    settings = runs.differences("model", f"{gap.other_name}: ")
     # The two lines differ in more than what the attribute is called.
     others = ours and theirs and ours.partition("=")[2].strip() != theirs.partition("=")[2].strip()
     made = f"{gap.name} is made by"
     lines = differences({made: ours.strip()}, {made: theirs.strip()}) if settings or others else ()
-    points = (*settings, *lines, *_operations(scene))
-    if not points and "Dropout" in scene.kind_of(gap.name):
+    points = (*settings, *lines, *_operations(runs))
+    if not points and "Dropout" in runs.kind_of(gap.name):
         return Cause(
             f"{gap.name} drops other units with the same share: the random state differs there, by other draws "
             "before it or another seed.",
-            scene.differences("settings", "seed"),
+            runs.differences("settings", "seed"),
             "Seed both runs alike right before the training loop.",
         )
-    known = "With equal weights and inputs" if "weights" in scene.parting.equal_phases else "As far as was seen"
+    known = "With equal weights and inputs" if "weights" in runs.parting.equal_phases else "As far as was seen"
     return Cause(
         f"{known}, the difference arises {between}: its code, its settings, or what is computed before it.",
         points,
@@ -176,18 +176,18 @@ def _forward(scene: ComparedRuns) -> Cause:
     )
 
 
-def _modes(scene: ComparedRuns) -> tuple[Difference, ...]:
-    root = scene.root_of(scene.gap.name)
-    ours = scene.is_training(scene.first, root)
-    theirs = scene.is_training(scene.second, scene.matching.roots.get(root, root))
+def _modes(runs: ComparedRuns) -> tuple[Difference, ...]:
+    root = runs.root_of(runs.gap.name)
+    ours = runs.is_training(runs.first, root)
+    theirs = runs.is_training(runs.second, runs.matching.roots.get(root, root))
     if ours is None or theirs is None or ours == theirs:
         return ()
     return (Difference(f"mode of {root}", *("train" if mode else "eval" for mode in (ours, theirs))),)
 
 
-def _operations(scene: ComparedRuns) -> tuple[Difference, ...]:
+def _operations(runs: ComparedRuns) -> tuple[Difference, ...]:
     """Operations that only one of the graphs has, or has more of."""
-    ours, theirs = scene.graphs()
+    ours, theirs = runs.graphs()
     if ours is None or theirs is None or ours.truncated or theirs.truncated:
         return ()
     left, right = (Counter(node.op for node in graph.nodes if _LEAF not in node.op) for graph in (ours, theirs))
@@ -199,15 +199,15 @@ def _listed(operations: Counter[str]) -> str:
     return ", ".join(f"{name} x{count}" if count > 1 else name for name, count in operations.items()) or "none"
 
 
-def _loss(scene: ComparedRuns) -> Cause:
-    points = (*_about_loss(scene), *_operations(scene))
-    if "forward" in scene.parting.equal_phases:
+def _loss(runs: ComparedRuns) -> Cause:
+    points = (*_about_loss(runs), *_operations(runs))
+    if "forward" in runs.parting.equal_phases:
         return Cause("The model's outputs are equal and the loss is not: the loss, or the targets.", points)
     return Cause("The loss is the first number that is seen to differ: the loss, or the forward pass.", points)
 
 
-def _about_loss(scene: ComparedRuns) -> tuple[Difference, ...]:
-    ours, theirs = scene.graphs()
+def _about_loss(runs: ComparedRuns) -> tuple[Difference, ...]:
+    ours, theirs = runs.graphs()
     if ours is None or theirs is None:
         return ()
     lines = differences({"loss is made by": _line(ours)}, {"loss is made by": _line(theirs)})
@@ -225,26 +225,26 @@ def _saved(graph: LossGraph) -> dict[str, object]:
     return {f"{head.op}: {key}": value for key, value in head.saved.items()} if head else {}
 
 
-def _backward(scene: ComparedRuns) -> Cause:
+def _backward(runs: ComparedRuns) -> Cause:
     return Cause(
         "Forward pass and loss are equal and the gradients that come back are not: a detach(), a custom "
         "backward, or a factor on what backward() is called on.",
-        (*_about_loss(scene), *_operations(scene)),
+        (*_about_loss(runs), *_operations(runs)),
         "Compare the lines between the loss and backward().",
     )
 
 
-def _gradients(scene: ComparedRuns) -> Cause:
-    gap = scene.gap
+def _gradients(runs: ComparedRuns) -> Cause:
+    gap = runs.gap
     if 0.0 in (gap.first, gap.second):
         without = "second" if gap.first else "first"
         return Cause(
             f"{gap.name} gets no gradient in the {without} run: it is frozen there, detached, or not used.",
-            scene.differences("model", gap.other_name),
+            runs.differences("model", gap.other_name),
         )
-    clips = tuple(each for each in scene.differences("optimizer") if "clipping" in each.name)
-    ours, theirs = (scene.gradients(run) for run in (scene.first, scene.second))
-    names = ((name, scene.matching.other(name)) for name, norm in ours.items() if norm > 0)
+    clips = tuple(each for each in runs.differences("optimizer") if "clipping" in each.name)
+    ours, theirs = (runs.gradients(run) for run in (runs.first, runs.second))
+    names = ((name, runs.matching.other(name)) for name, norm in ours.items() if norm > 0)
     ratios = [theirs[other] / ours[name] for name, other in names if other in theirs]
     if ratios and max(ratios) - min(ratios) <= _ALIKE * abs(max(ratios)):
         return Cause(

@@ -213,7 +213,7 @@ def _moment(gap: Gap) -> tuple[int, int]:
 
 # How large a difference may be that only rounding has made, by what it was before.
 _JUMP = 10.0  # from one look to the next; rounding grows by less
-_GIVEN = frozenset({"batch", "rate"})  # not computed by the model, so rounding does not grow in them
+_NOT_COMPUTED = frozenset({"batch", "rate"})  # not computed by the model, so rounding does not grow in them
 _COUNTED = 0.02  # of a metric that counts (accuracy): one sample that turns over is no parting
 
 
@@ -225,7 +225,7 @@ class ToleranceGrowth:
         self._by_source: dict[str, tuple[float, float]] = {}  # its own largest, and that of everything then
 
     def tolerance(self, sight: Sight) -> float:
-        if sight.phase in _GIVEN:
+        if sight.phase in _NOT_COMPUTED:
             return self._floor
         if sight.phase == "weights" and not self._by_source:
             return self._initial_floor
@@ -237,7 +237,7 @@ class ToleranceGrowth:
         return max(self._floor, grown)
 
     def saw(self, sight: Sight, largest: float) -> None:
-        if sight.phase in _GIVEN or (sight.phase == "weights" and not self._by_source and not largest):
+        if sight.phase in _NOT_COMPUTED or (sight.phase == "weights" and not self._by_source and not largest):
             return
         own, _ = self._by_source.get(sight.source, (0.0, 0.0))
         self._largest = max(self._largest, largest)
@@ -338,8 +338,8 @@ class Sights:
         def place(sight: Sight) -> float:
             if several and sight.phase == "rate":
                 return 0.4
-            given = sight.phase == "update" and sight.optimizer in equal
-            return 0.5 if several and given else PHASES.index(sight.phase)
+            same_optimizer = sight.phase == "update" and sight.optimizer in equal
+            return 0.5 if several and same_optimizer else PHASES.index(sight.phase)
 
         return place
 

@@ -38,18 +38,18 @@ def compare_topics(first: RunEvidence, second: RunEvidence, matching: Matching) 
 
 # What the runs were told: arguments, hyperparameters, seeds; optimizers, schedules and clips.
 def compare_settings(first: RunEvidence, second: RunEvidence) -> Topic:
-    ours, theirs = _told(first), _told(second)
+    ours, theirs = _settings_of(first), _settings_of(second)
     if not ours or not theirs:
         return Topic("settings", unseen=f"{(second if ours else first).name} does not say how it was started")
     return Topic("settings", differences(ours, theirs))
 
 
-def _told(run: RunEvidence) -> dict[str, object]:
-    told: dict[str, object] = {} if run.run is None else {"arguments": run.run.arguments}
-    told |= merge_hparams(run.facts(HparamsFact)) | run.hparams
+def _settings_of(run: RunEvidence) -> dict[str, object]:
+    settings: dict[str, object] = {} if run.run is None else {"arguments": run.run.arguments}
+    settings |= merge_hparams(run.facts(HparamsFact)) | run.hparams
     for seeds in run.facts(SeedFact):
-        told |= {f"seed of {library}": seed for library, seed in seeds.seeds.items()}
-    return told
+        settings |= {f"seed of {library}": seed for library, seed in seeds.seeds.items()}
+    return settings
 
 
 def compare_optimizers(first: RunEvidence, second: RunEvidence, matching: Matching) -> Topic:

@@ -45,30 +45,30 @@ def read_embeddings(folder: str) -> list[Embedding]:
         return []
     text = read_file(folder, CONFIG, _MOST_CONFIG).decode("utf-8", "replace")
     try:
-        told = parse(text)
+        config = parse(text)
     except ValueError as error:
         raise DebuggerError(f"{CONFIG} cannot be read: {error}.") from error
-    found = [_embedding(each) for each in told.get("embeddings", []) if isinstance(each, dict)]
+    found = [_embedding(each) for each in config.get("embeddings", []) if isinstance(each, dict)]
     return list({(each.tag, each.step): each for each in found}.values())
 
 
-def _embedding(told: dict[str, list[Any]]) -> Embedding:
-    name = _text(told, "tensor_name") or "embedding"
+def _embedding(entry: dict[str, list[Any]]) -> Embedding:
+    name = _text(entry, "tensor_name") or "embedding"
     named = _NAME_AND_STEP.fullmatch(name)
     tag, step = (named[1], int(named[2])) if named else (name, 0)
-    sprite = next((each for each in told.get("sprite", []) if isinstance(each, dict)), {})
+    sprite = next((each for each in entry.get("sprite", []) if isinstance(each, dict)), {})
     sizes = _numbers(sprite, "single_image_dim")
     thumbnail = (sizes[0], sizes[1]) if len(sizes) > 1 else (0, 0)
-    paths = (_text(told, "tensor_path"), _text(told, "metadata_path"), _text(sprite, "image_path"))
-    return Embedding(tag, step, *paths, thumbnail, tuple(_numbers(told, "tensor_shape")))
+    paths = (_text(entry, "tensor_path"), _text(entry, "metadata_path"), _text(sprite, "image_path"))
+    return Embedding(tag, step, *paths, thumbnail, tuple(_numbers(entry, "tensor_shape")))
 
 
-def _text(told: dict[str, list[Any]], name: str) -> str:
-    return next((each for each in reversed(told.get(name, [])) if isinstance(each, str)), "")
+def _text(entry: dict[str, list[Any]], name: str) -> str:
+    return next((each for each in reversed(entry.get(name, [])) if isinstance(each, str)), "")
 
 
-def _numbers(told: dict[str, list[Any]], name: str) -> list[int]:
-    said = [each for each in told.get(name, []) if isinstance(each, str)]
+def _numbers(entry: dict[str, list[Any]], name: str) -> list[int]:
+    said = [each for each in entry.get(name, []) if isinstance(each, str)]
     return [int(each) for each in said if each.isascii() and each.isdigit() and len(each) < 12]
 
 

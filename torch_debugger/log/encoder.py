@@ -24,7 +24,17 @@ from torch_debugger.log.protobuf import (
 )
 from torch_debugger.log.scalar_events import GivenTime, Point, encode_points, scalar_events
 from torch_debugger.log.tfrecord import FRAME_BYTES, frame
-from torch_debugger.records import CrashFact, EndFact, HangFact, Notice, Record, Scalars, Summary, Table, TensorRows
+from torch_debugger.records import (
+    CrashFact,
+    EndFact,
+    HangFact,
+    LoggedSummary,
+    Notice,
+    Record,
+    Scalars,
+    Table,
+    TensorRows,
+)
 from torch_debugger.records.codec import to_plain
 from torch_debugger.system.clocks import time
 from torch_debugger.system.redaction import may_hold_secrets, redact_plain
@@ -71,7 +81,7 @@ class Encoder:
         scalars = self._scalar_events([record for record in kept if isinstance(record, Scalars)])
         for record in kept:
             if isinstance(record, EndFact):
-                payloads += self._held_events()
+                payloads += self._last_events()
             events = next(scalars) if isinstance(record, Scalars) else self._tensor_events(record)
             if isinstance(record, _ENDINGS):
                 self._thinning.count(_framed(events))
@@ -91,8 +101,8 @@ class Encoder:
     def encode_last(self) -> bytes:
         """Where the curves end, if that was not kept."""
         data = self._point_frames(self._thinning.held_points())
-        held = frame(self._held_events())
-        return held + (data if self._thinning.takes(CURVES, len(data), at_end=True) else b"")
+        last_events = frame(self._last_events())
+        return last_events + (data if self._thinning.takes(CURVES, len(data), at_end=True) else b"")
 
     def _point_frames(self, points: Sequence[Point]) -> bytes:
         if not points:
@@ -111,7 +121,7 @@ class Encoder:
                 self._on_fault(f"A scalar of the tag {tag!r} was left out of the log: {error}.")
         return encode_points(fit, self._tell_large)
 
-    def _held_events(self) -> list[bytes]:
+    def _last_events(self) -> list[bytes]:
         events = [payload for each in self._scalar_events(self._thinning.held()) for payload in each]
         return [event for event in events if self._thinning.takes(CURVES, _framed([event]), at_end=True)]
 
@@ -143,14 +153,14 @@ class Encoder:
     def _tell_large(self, tag: str, value: float) -> None:
         if tag not in self._large:
             self._large.add(tag)
-            held, what = ("3.4e+38", "larger") if value > 0 else ("-3.4e+38", "smaller")
+            limit, what = ("3.4e+38", "larger") if value > 0 else ("-3.4e+38", "smaller")
             self._on_fault(
-                f"The log holds {held} for numbers of the tag {tag!r} that are {what}, such as {value:g}: "
+                f"The log holds {limit} for numbers of the tag {tag!r} that are {what}, such as {value:g}: "
                 "files of TensorBoard have no room for them."
             )
 
     def _tensor_events(self, record: Record) -> list[bytes]:
-        if isinstance(record, Summary):
+        if isinstance(record, LoggedSummary):
             return self._summary_events(record)
         make = self._rows_events if isinstance(record, TensorRows) else self._record_events
         return self._unless_unfit(make, record)
@@ -163,7 +173,7 @@ class Encoder:
             self._on_fault(f"A record of kind {kind} was left out of the log: {error}.")
             return []
 
-    def _summary_events(self, record: Summary) -> list[bytes]:
+    def _summary_events(self, record: LoggedSummary) -> list[bytes]:
         from torch_debugger.log.summary_events import summary_events  # Pillow is for those who log pictures
 
         try:
@@ -234,9 +244,9 @@ class Thinning:
         self._share_bytes = (limit_bytes - limit_bytes // _END_PART) // 2
         self._shares = (_Share(), _Share())
         self._seen: Counter[Hashable] = Counter()
-        self._held: dict[Hashable, Scalars] = {}
+        self._left_out: dict[Hashable, Scalars] = {}
         self._last_steps: dict[str, int] = {}  # that were kept, of each curve
-        self._held_points: dict[str, Point] = {}
+        self._left_out_points: dict[str, Point] = {}
         self._is_stopped = False
         self.is_full = False  # something was left out that a longer stride would not have
 
@@ -256,15 +266,15 @@ class Thinning:
             return True
         series, share = _series_of(record), self._shares[lane_of(record)]
         is_next = self._is_next(series, share)
-        if not is_next and not isinstance(record, (Scalars, Summary, TensorRows)):
+        if not is_next and not isinstance(record, (Scalars, LoggedSummary, TensorRows)):
             is_next = self._seen[series] <= _WHOLE
         is_kept = is_next and self._has_room(share, _size_of(record))
         if isinstance(record, Scalars):
-            self._held.pop(series, None)
+            self._left_out.pop(series, None)
             if is_kept:
                 self._last_steps.update(dict.fromkeys(record.values, record.step))
             else:
-                self._held[series] = record
+                self._left_out[series] = record
         return is_kept
 
     def keeps_point(self, point: Point) -> bool:
@@ -273,15 +283,15 @@ class Thinning:
         tag, share = point[0], self._shares[CURVES]
         size_bytes = 60 + (len(tag) if isinstance(tag, str) else 0)
         is_kept = self._is_next(tag, share) and self._has_room(share, size_bytes)
-        self._held_points.pop(tag, None)
+        self._left_out_points.pop(tag, None)
         if not is_kept:
-            self._held_points[tag] = point
+            self._left_out_points[tag] = point
         return is_kept
 
     def held(self) -> list[Scalars]:
         """Where each curve ends, as far as that was not kept, once."""
-        newest_first = sorted(self._held.values(), key=lambda record: -record.step)
-        self._held.clear()
+        newest_first = sorted(self._left_out.values(), key=lambda record: -record.step)
+        self._left_out.clear()
         ends = []
         for record in newest_first:
             kept = self._last_steps
@@ -291,9 +301,9 @@ class Thinning:
         return ends[::-1]
 
     def held_points(self) -> list[Point]:
-        held = sorted(self._held_points.values(), key=lambda point: point[2])
-        self._held_points.clear()
-        return held
+        points = sorted(self._left_out_points.values(), key=lambda point: point[2])
+        self._left_out_points.clear()
+        return points
 
     def takes(self, lane: int, size_bytes: int, *, at_end: bool = False) -> bool:
         """Whether there is room for this; then it is counted as written."""
@@ -345,7 +355,7 @@ def lane_of(record: Record) -> int:
 def _series_of(record: Record) -> Hashable:
     if isinstance(record, Scalars):
         return tuple(record.values)
-    if isinstance(record, Summary):
+    if isinstance(record, LoggedSummary):
         return type(record), record.tag
     return record.table if isinstance(record, TensorRows) else type(record).__name__
 

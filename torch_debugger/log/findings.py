@@ -25,13 +25,13 @@ class JudgedRun:
 
     def __init__(self) -> None:
         super().__init__()
-        self._aside: JudgedAside | None = None
+        self._background: BackgroundJudge | None = None
 
     @property
     def findings(self) -> list[Finding]:
         """Ranked, the verdict first; empty for the log of another tool."""
-        if self._aside is not None:  # which keeps what it has found
-            return self._judged(self._aside)
+        if self._background is not None:  # which keeps what it has found
+            return self._judged(self._background)
         known: list[Finding] = self._once("findings", self._judged)
         return known
 
@@ -41,20 +41,20 @@ class JudgedRun:
         first = self.findings[0] if self.findings else None
         return first if first is not None and first.severity != "note" else None
 
-    def judge_aside(self, patience_s: float) -> JudgedAside:
+    def judge_aside(self, patience_s: float) -> BackgroundJudge:
         """From now on `findings` are those so far, where all of them would take longer than this."""
-        self._aside = JudgedAside(patience_s)
-        return self._aside
+        self._background = BackgroundJudge(patience_s)
+        return self._background
 
     def judge_anew(self) -> None:
         """What was judged aside is no longer there."""
-        if self._aside is not None:
-            self._aside.begin_again()
+        if self._background is not None:
+            self._background.begin_again()
 
     @property
     def judged_to(self) -> int | None:
         """The step up to which `findings` are those of now; None: all of them are known."""
-        return self._aside.step if self._aside is not None else None
+        return self._background.step if self._background is not None else None
 
     @property
     def exit_code(self) -> int | None:
@@ -69,16 +69,16 @@ class JudgedRun:
     def records(self, *kinds: type) -> Iterator[Record]:
         raise NotImplementedError
 
-    def _judged(self, aside: JudgedAside | None = None) -> list[Finding]:
+    def _judged(self, background: BackgroundJudge | None = None) -> list[Finding]:
         result = self._result()
         if result is not None:
             return result.findings
         if not self._whole().has_records():
             return []
         running = self.status == "running"
-        if aside is None or self._place.is_copy or self._is_part:
+        if background is None or self._place.is_copy or self._is_part:
             return judge_again(self._whole().records_of_ranks(), ended=not running)
-        return aside.findings(self._place.path, not running, self.reads)
+        return background.findings(self._place.path, not running, self.reads)
 
     def _result(self) -> Result | None:
         found: Result | None = self._once("result", lambda: read_result(self._place.path))
@@ -190,13 +190,13 @@ _SLICE_S = 0.02  # in which whoever asks for the findings so far has to wait
 _TELL_EVERY_S = 1.0
 
 
-class JudgedAside:
+class BackgroundJudge:
     """The findings of a run's folder as far as they are known; `news` rises when there may be others."""
 
     def __init__(self, patience_s: float) -> None:
         self._patience_s = patience_s
         self._judge: _Judging | None = None
-        self._asked = (False, -1)  # for the last time
+        self._last_request = (False, -1)  # for the last time
         self._news_before = 0
 
     @property
@@ -214,11 +214,11 @@ class JudgedAside:
 
     def findings(self, folder: str, ended: bool, reads: int) -> list[Finding]:
         """`reads` is another number when there is more to read."""
-        asked, self._asked = self._asked, (ended, reads)
-        if self._judge is None or (self._judge.is_over and asked != self._asked):
+        previous, self._last_request = self._last_request, (ended, reads)
+        if self._judge is None or (self._judge.is_over and previous != self._last_request):
             self.begin_again()
             self._judge = _Judging(folder, ended)
-        elif asked == self._asked and not self._judge.is_busy:
+        elif previous == self._last_request and not self._judge.is_busy:
             return self._judge.known()
         return self._judge.findings(ended, self._patience_s)
 
@@ -257,11 +257,11 @@ class _Judging:
             return list(self._judge.findings)
 
     def _catch_up(self, ended: bool) -> None:
-        told = time.monotonic()
+        reported = time.monotonic()
         records = read_log_of_ranks(self._folder) if self._log is None else self._log.read_ranks_on()
         while self._judge_some(records):
-            if time.monotonic() - told > _TELL_EVERY_S:
-                told = time.monotonic()
+            if time.monotonic() - reported > _TELL_EVERY_S:
+                reported = time.monotonic()
                 self.news += 1
             time.sleep(0.001)  # a lock that is taken again at once is never given to another thread
         with self._lock:

@@ -118,8 +118,8 @@ class _GraphBuilder:
         for count in range(1, len(around) + 1):
             whole = self._paths.whole(around, count)
             name, path = "/".join(whole), path_of(whole)
-            told, _, detail = module.partition("(") if count == len(around) else ("", "", "")
-            kind = told or level(whole[-1]).module or ("" if path else whole[-1])
+            class_name, _, detail = module.partition("(") if count == len(around) else ("", "", "")
+            kind = class_name or level(whole[-1]).module or ("" if path else whole[-1])
             for inner in range(2, len(whole) + 1):  # lists of modules, which nobody calls
                 self._modules.setdefault(path_of(whole[:inner]), (level(whole[inner - 1]).module, ""))
             if name not in self._scopes or (kind and not self._scopes[name].module):
@@ -355,9 +355,9 @@ class _Reading:
         if node.op in _SIZES:
             return True
         read = [source for source, _ in self._inputs[place]]
-        told = [source < place and self._is_size[source] for source in read]
-        others = [self._nodes[source].op for source, size in zip(read, told, strict=True) if not size]
-        return node.op in _ON_SIZES and any(told) and all(op == "prim::Constant" for op in others)
+        are_sizes = [source < place and self._is_size[source] for source in read]
+        others = [self._nodes[source].op for source, size in zip(read, are_sizes, strict=True) if not size]
+        return node.op in _ON_SIZES and any(are_sizes) and all(op == "prim::Constant" for op in others)
 
 
 def _turns(nodes: list[LoggedNode]) -> list[int]:
@@ -490,9 +490,9 @@ def _input(said: str, names: set[str]) -> tuple[str, int]:
 
 
 def _shapes(attributes: dict[str, dict[int, Any]]) -> list[Shape]:
-    told = attributes.get("_output_shapes", {}).get(_VALUE_LIST)
-    if told is not None:
-        return [_shape(as_bytes(value)) for number, value in fields(as_bytes(told)) if number == _LIST_SHAPE]
+    output_shapes = attributes.get("_output_shapes", {}).get(_VALUE_LIST)
+    if output_shapes is not None:
+        return [_shape(as_bytes(value)) for number, value in fields(as_bytes(output_shapes)) if number == _LIST_SHAPE]
     one = attributes.get("shape", {}).get(_VALUE_SHAPE)
     return [] if one is None else [_shape(as_bytes(one))]
 

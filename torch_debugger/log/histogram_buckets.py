@@ -175,10 +175,10 @@ def _table(dtype: str) -> NDArray[np.int64]:
     form = _FORMS[floats.itemsize]
     edges = widest_edges()
     sizes = edges[(edges > 0) & (edges <= np.finfo(floats).max)].astype(floats)
-    held = np.bincount(sizes.view(form.signed) >> (form.bits - _CELL_BITS), minlength=_HALF)
-    below = np.cumsum(held) - held
+    edge_counts = np.bincount(sizes.view(form.signed) >> (form.bits - _CELL_BITS), minlength=_HALF)
+    below = np.cumsum(edge_counts) - edge_counts
     bins, middle = len(edges) - 1, len(edges) // 2
-    above_zero = np.where(held > 0, bins, middle + below)
-    below_zero = np.where(held > 0, bins, middle - 1 - below)
+    above_zero = np.where(edge_counts > 0, bins, middle + below)
+    below_zero = np.where(edge_counts > 0, bins, middle - 1 - below)
     below_zero[0] = bins  # it holds -0.0, which lies above the edge at zero
     return np.concatenate([above_zero, below_zero]).astype(np.int64)

@@ -55,8 +55,8 @@ def mesh_parts(step: int, time: float, value: SummaryValue) -> Iterator[NDArray[
 def part_of(tag: str, content: bytes) -> tuple[str, str]:
     """The mesh's name, and what of it this tag holds; empty where that cannot be told."""
     try:
-        told = message(content)
-        name, kind = told.get(_NAME, b"").decode("utf-8", "replace"), _KINDS.get(told.get(_KIND, 0), "")
+        plugin_data = message(content)
+        name, kind = plugin_data.get(_NAME, b"").decode("utf-8", "replace"), _KINDS.get(plugin_data.get(_KIND, 0), "")
     except (ValueError, TypeError, AttributeError):
         name = kind = ""
     around, _, ending = tag.rpartition("_")
@@ -166,8 +166,8 @@ def hparams(value: SummaryValue) -> dict[str, bool | float | str]:
 
 def metric_tags(value: SummaryValue) -> list[str]:
     """The tags that `add_hparams` calls metrics."""
-    told = message(value.plugin_content).get(numbers.HPARAMS_EXPERIMENT, b"")
-    infos = [message(info) for number, info in fields(told) if number == numbers.EXPERIMENT_METRICS]
+    experiment = message(value.plugin_content).get(numbers.HPARAMS_EXPERIMENT, b"")
+    infos = [message(info) for number, info in fields(experiment) if number == numbers.EXPERIMENT_METRICS]
     names = [message(info.get(numbers.METRIC_NAME, b"")) for info in infos]
     return [name.get(numbers.METRIC_TAG, b"").decode("utf-8", "surrogateescape") for name in names]
 

@@ -305,8 +305,8 @@ class Run(JudgedRun):
     def _last_step(self) -> int:
         """A run that was killed may have been further than its log."""
         result = self._result()
-        told = result.steps if result is not None else 0
-        return max([told, *(log.last_step() for log in self._ranks().values())])
+        recorded = result.steps if result is not None else 0
+        return max([recorded, *(log.last_step() for log in self._ranks().values())])
 
     def _time_span(self) -> tuple[float, float] | None:
         return self._once("span", lambda: self._whole().time_span())
@@ -323,17 +323,17 @@ class NotInArchiveError(DebuggerError, KeyError):
         return str(self.args[0])
 
 
-def missing(kind: str, asked: str, there: Sequence[str], run: str) -> NotInArchiveError:
-    return NotInArchiveError(f"The run {run!r} has no {kind} {asked!r}. {_what_there_is(asked, there)}")
+def missing(kind: str, name: str, there: Sequence[str], run: str) -> NotInArchiveError:
+    return NotInArchiveError(f"The run {run!r} has no {kind} {name!r}. {_what_there_is(name, there)}")
 
 
-def missing_run(asked: str, there: Sequence[str], folder: str) -> NotInArchiveError:
-    return NotInArchiveError(f"There is no run {asked!r} in {folder!r}. {_what_there_is(asked, there)}")
+def missing_run(name: str, there: Sequence[str], folder: str) -> NotInArchiveError:
+    return NotInArchiveError(f"There is no run {name!r} in {folder!r}. {_what_there_is(name, there)}")
 
 
-def _what_there_is(asked: str, there: Sequence[str]) -> str:
+def _what_there_is(name: str, there: Sequence[str]) -> str:
     if not there:
         return "There are none at all."
-    near = difflib.get_close_matches(asked, there[:1000], _MOST_NAMED) or list(there[:_MOST_NAMED])
+    near = difflib.get_close_matches(name, there[:1000], _MOST_NAMED) or list(there[:_MOST_NAMED])
     more = f", and {len(there) - len(near)} more" if len(there) > len(near) else ""
     return f"There are {', '.join(map(repr, near))}{more}."

@@ -38,16 +38,16 @@ class Facts:
 def gather(records: Iterable[Record], said: dict[str, HparamValue]) -> Facts:
     """`said` are the hyperparameters given by hand, which count more than those that were found."""
     latest: dict[type, Any] = {}
-    told: list[HparamsFact] = []
+    hparams: list[HparamsFact] = []
     seeds: dict[str, int] = {}
     for record in records:
         latest[type(record)] = record
         if isinstance(record, HparamsFact):
-            told.append(record)
+            hparams.append(record)
         elif isinstance(record, SeedFact):
             seeds |= record.seeds
     run, end, around = (latest.get(kind) for kind in (RunFact, EndFact, Surroundings))
-    return Facts(run, end, around, merge_hparams(told) | said, seeds)
+    return Facts(run, end, around, merge_hparams(hparams) | said, seeds)
 
 
 # The hyperparameters of a run under names that other scripts' runs have as well.

@@ -80,8 +80,8 @@ def fill_events(
     columns = rows.view(template.places)[:, 0]
     columns["time"] = times
     columns["step"] = _varints(steps.view(np.uint64), width)
-    held = np.where(np.isinf(values), values, np.clip(values, -_LARGEST, _LARGEST))
-    for index, column in enumerate(held.T):
+    clipped = np.where(np.isinf(values), values, np.clip(values, -_LARGEST, _LARGEST))
+    for index, column in enumerate(clipped.T):
         columns[str(index)] = column
     return rows
 
@@ -164,10 +164,10 @@ def _columns(points: Sequence[Point]) -> _Columns:
     # Python's arrays refuse what is no number; numpy would read None as NaN.
     reals = [np.frombuffer(array("d", column), np.float64) for column in (values, times)]
     integers = np.frombuffer(array("q", steps), np.int64)
-    return _Columns(list(numbers), which, reals[0], integers, reals[1], _given(times))
+    return _Columns(list(numbers), which, reals[0], integers, reals[1], _has_own_time(times))
 
 
-def _given(times: tuple[float, ...]) -> NDArray[np.bool_] | None:
+def _has_own_time(times: tuple[float, ...]) -> NDArray[np.bool_] | None:
     if GivenTime not in set(map(type, times)):
         return None
     return np.fromiter((type(time) is GivenTime for time in times), np.bool_, len(times))

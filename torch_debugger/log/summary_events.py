@@ -34,11 +34,11 @@ from torch_debugger.records import (
     GraphSummary,
     HistogramSummary,
     HparamsSummary,
+    LoggedSummary,
     MeshSummary,
     PictureSummary,
     PrCurveSummary,
     SoundSummary,
-    Summary,
     TensorSummary,
     TextSummary,
     UncountedSummary,
@@ -178,8 +178,8 @@ _KINDS = {"VERTEX": 1, "FACE": 2, "COLOR": 3}
 
 
 def mesh_event(record: MeshSummary) -> bytes:
-    given = {"VERTEX": record.vertices, "FACE": record.faces, "COLOR": record.colors}
-    parts = {kind: part for kind, part in given.items() if part is not None}
+    optional_parts = {"VERTEX": record.vertices, "FACE": record.faces, "COLOR": record.colors}
+    parts = {kind: part for kind, part in optional_parts.items() if part is not None}
     components = sum(1 << _KINDS[kind] for kind in parts)
     values = []
     for kind, part in parts.items():
@@ -275,7 +275,7 @@ def _chart(chart: Chart) -> bytes:
     return title + bytes_field(numbered.CHART_MARGIN, bytes_field(numbered.MARGIN_SERIES, *series))
 
 
-_EVENTS: dict[type[Summary], Callable[[Any], bytes | list[bytes]]] = {
+_EVENTS: dict[type[LoggedSummary], Callable[[Any], bytes | list[bytes]]] = {
     ChartsSummary: charts_event,
     ForeignEvent: lambda record: record.event,  # what a script made itself
     GraphSummary: lambda record: event_time(record.time) + bytes_field(numbered.EVENT_GRAPH, record.graph),
@@ -291,7 +291,7 @@ _EVENTS: dict[type[Summary], Callable[[Any], bytes | list[bytes]]] = {
 }
 
 
-def summary_events(record: Summary) -> list[bytes]:
+def summary_events(record: LoggedSummary) -> list[bytes]:
     """The payloads for an event file. Slow for pictures and sounds: meant for the log's own thread."""
     made = _EVENTS[type(record)](record)
     return made if isinstance(made, list) else [made]
@@ -306,7 +306,7 @@ _TYPES = {
 }  # fmt: skip
 
 
-def event(record: Summary, *values: bytes) -> bytes:
+def event(record: LoggedSummary, *values: bytes) -> bytes:
     return numbered.event_around(b"".join(values), record.step, record.time)
 
 

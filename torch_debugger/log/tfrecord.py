@@ -183,14 +183,14 @@ def _repeats(data: Bytes, place: int, cycle: Integers) -> Integers:
     round_bytes, offsets = int(cycle.sum()), np.cumsum(cycle) - cycle
     room, many, found = (len(data) - place) // round_bytes, _FEWEST_REPEATS, 0
     while found < room:
-        asked = min(many, room - found)
+        tried = min(many, room - found)
         first = place + found * round_bytes
         same = min(
-            _agreeing(data, first + int(offset), round_bytes, asked, int(size) - FRAME_BYTES)
+            _agreeing(data, first + int(offset), round_bytes, tried, int(size) - FRAME_BYTES)
             for offset, size in zip(offsets, cycle, strict=True)
         )
         found += same
-        if same < asked:
+        if same < tried:
             break
         many = min(8 * many, _MOST_REPEATS)
     rounds = place + round_bytes * np.arange(found, dtype=np.int64)

@@ -167,8 +167,8 @@ class record(ContextDecorator):  # noqa: N801  a context manager that is also a 
     def _history_is_on() -> bool:
         if not torch.cuda.is_initialized():  # type: ignore[no-untyped-call]  # asking then ends the process
             return False
-        asked = getattr(torch._C, "_cuda_isHistoryEnabled", None)  # torch 2.4 and newer
-        return bool(asked()) if asked is not None else False
+        is_enabled = getattr(torch._C, "_cuda_isHistoryEnabled", None)  # torch 2.4 and newer
+        return bool(is_enabled()) if is_enabled is not None else False
 
     def stats(self) -> Stats | None:
         """Of the end of the block."""
@@ -275,10 +275,10 @@ def _children(module: nn.Module) -> list[nn.Module]:
 def _tensors_of(module: nn.Module) -> list[tuple[str, torch.Tensor, str]]:
     """Name, tensor, category."""
     own = own_attributes(module)
-    held = [(PARAMETERS, own.get("_parameters")), (BUFFERS, own.get("_buffers"))]
+    groups = [(PARAMETERS, own.get("_parameters")), (BUFFERS, own.get("_buffers"))]
     return [
         (name, tensor, category)
-        for category, tensors in held
+        for category, tensors in groups
         if is_a(tensors, dict)
         for name, tensor in tensors.items()
         if tensor is not None
@@ -348,23 +348,23 @@ class StorageLines(TorchDispatchMode):
             self._see(tensor, args)
         return made
 
-    def _see(self, tensor: torch.Tensor, given: tuple[Any, ...]) -> None:
+    def _see(self, tensor: torch.Tensor, inputs: tuple[Any, ...]) -> None:
         storage = memory_of(tensor)
         if storage is None or storage._cdata in self.known or storage.device.type == "meta":
             return
         key = storage._cdata
-        is_given = any(memory_of(each) is storage for each in _tensors(given))  # in place, or a view
-        found = ("", 0) if is_given else _line(sys._getframe(2))
+        is_input = any(memory_of(each) is storage for each in _tensors(inputs))  # in place, or a view
+        found = ("", 0) if is_input else _line(sys._getframe(2))
         module = self._modules[-1] if self._modules else ""
         self.known[key] = StorageOrigin(weakref.ref(storage, lambda _: self.known.pop(key, None)), *found, module)
 
-    def _enter_module(self, module: nn.Module, given: Any) -> None:
+    def _enter_module(self, module: nn.Module, inputs: Any) -> None:
         if not self._modules and id(module) not in self._paths:
             self._paths |= module_paths(module, name_root(module, user_frame(2)))
         around = self._modules[-1] if self._modules else ""
         self._modules.append(self._paths.get(id(module), around))
 
-    def _leave_module(self, module: nn.Module, given: Any, output: Any) -> None:
+    def _leave_module(self, module: nn.Module, inputs: Any, output: Any) -> None:
         if self._modules:
             self._modules.pop()
 

@@ -277,20 +277,20 @@ def replayed(trace: Sequence[Any], blocks: Sequence[MemoryBlock], lines: StackLi
 def _changes(trace: Sequence[Any]) -> list[_Change]:
     """A free is told when it is asked for and when it is done: the first of the two counts."""
     found: list[_Change] = []
-    asked: set[int] = set()
+    requested: set[int] = set()
     for each in trace:
         entry = each if type(each) is dict else {}
         action, address, size = entry.get("action"), as_count(entry.get("addr")), as_count(entry.get("size"))
         rounded = -(-size // _ROUNDING_BYTES) * _ROUNDING_BYTES
         if action == "alloc":
-            asked.discard(address)
+            requested.discard(address)
             found.append(_Change(address, rounded, entry.get("frames")))
-        elif action in ("free_requested", "free_completed") and address not in asked:
+        elif action in ("free_requested", "free_completed") and address not in requested:
             found.append(_Change(address, -rounded, None))
         if action == "free_requested":
-            asked.add(address)
+            requested.add(address)
         elif action == "free_completed":
-            asked.discard(address)
+            requested.discard(address)
     return found
 
 

@@ -213,14 +213,14 @@ def dims_of(shape: Sequence[int]) -> Dims:
     return tuple(frozenset({dim}) for dim in range(len(shape)))
 
 
-def dims_after(taker: Any, given: Any, dims: Dims) -> Dims | None:
-    """The dimensions of what `taker` made of what `given` made; None where it does more than move them."""
+def dims_after(taker: Any, producer: Any, dims: Dims) -> Dims | None:
+    """The dimensions of what `taker` made of what `producer` made; None where it does more than move them."""
     op, made = op_name(taker), made_shape(taker)
     if op in _REGROUPING:
         # A view keeps the order of the elements: a dimension holds what its strides reach over.
-        before = list(zip(dims, _reaches(made_shape(given)), strict=True))
+        before = list(zip(dims, _reaches(made_shape(producer)), strict=True))
         return tuple(
-            _NOTHING.union(*(held for held, (low, high) in before if max(low, start) < min(high, end)))
+            _NOTHING.union(*(origin for origin, (low, high) in before if max(low, start) < min(high, end)))
             for start, end in _reaches(made)
         )
     if op == "T":
@@ -238,7 +238,7 @@ def dims_after(taker: Any, given: Any, dims: Dims) -> Dims | None:
     return None
 
 
-def summed_over(taker: Any, given: Any, dims: Dims) -> frozenset[int] | None:
+def summed_over(taker: Any, producer: Any, dims: Dims) -> frozenset[int] | None:
     """The dimensions that a sum or a product of matrices adds up over; None where it is neither."""
     op = op_name(taker)
     if op in ("Sum", "Mean"):
@@ -246,7 +246,7 @@ def summed_over(taker: Any, given: Any, dims: Dims) -> frozenset[int] | None:
         over = [int(signed(dim)) for dim in chosen] if isinstance(chosen, (list, tuple)) else []
         return _NOTHING.union(*(dims[dim] for dim in over or range(len(dims))))
     if op in ("Bmm", "Mm") and len(dims) == (3 if op == "Bmm" else 2):
-        return dims[-1] if taker.next_functions[0][0] is given else dims[-2]
+        return dims[-1] if taker.next_functions[0][0] is producer else dims[-2]
     return None
 
 

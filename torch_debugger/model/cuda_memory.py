@@ -180,7 +180,7 @@ _IN_FLOAT32 = (
 _TO_FLOAT32 = (
     "softmax.int", "log_softmax.int", "cumsum", "cumprod", "sum", "sum.dim_IntList", "prod", "prod.dim_int",
 )  # fmt: skip
-_AS_GIVEN = ("cross_entropy_loss",)  # what it calls has a place of its own in the lists
+_COMPOSITE = ("cross_entropy_loss",)  # what it calls has a place of its own in the lists
 
 
 @contextlib.contextmanager
@@ -189,7 +189,7 @@ def as_on_cuda() -> Iterator[None]:
         name: functools.partial(_in_float32, _operation(name)) for name in _IN_FLOAT32
     }
     cast |= {name: functools.partial(_to_float32, _operation(name)) for name in _TO_FLOAT32}
-    cast |= {name: _operation(name).decompose for name in _AS_GIVEN}
+    cast |= {name: _operation(name).decompose for name in _COMPOSITE}
     kept: dict[str, Callable[..., Any]] = {"dropout": _dropout, "scaled_dot_product_attention": _attention}
     library = torch.library.Library("aten", "IMPL")  # type: ignore[no-untyped-call]
     with warnings.catch_warnings():

@@ -27,7 +27,14 @@ from torch_debugger.model.nested_tensors import exchanged, opened, tensors_in
 from torch_debugger.model.op_costs import Cost
 from torch_debugger.model.op_counter import BACKWARD, FORWARD, RECOMPUTED, ModuleScopes, OpCounter
 from torch_debugger.model.reruns import MODULE_ATTRIBUTES, as_if_never
-from torch_debugger.model.shape_tensors import NoValuesError, form_of, shape_twin, twinned, with_values, without_values
+from torch_debugger.model.shape_tensors import (
+    NoValuesError,
+    form_of,
+    shape_copy,
+    tensors_replaced,
+    with_values,
+    without_values,
+)
 from torch_debugger.model.summary_runs import is_lazy, sized_copy
 from torch_debugger.model.tensor_memory import nodes_from
 from torch_debugger.source.files import is_user_file
@@ -150,7 +157,7 @@ def _run(model: nn.Module, call: Call, way: _Way, backward: bool) -> CountedRun:
         unfused_encoders(),
         torch.set_grad_enabled(way.gradients),
         objects_kept([*attributes, call.arguments, call.keywords]),
-        twinned(model, without_values if way.on_shapes else with_values),
+        tensors_replaced(model, without_values if way.on_shapes else with_values),
         scopes.following(),
         contextlib.nullcontext() if way.on_shapes else _counting_opaque_functions(counter),
     ):
@@ -177,7 +184,7 @@ def _backward(made: Any, on_shapes: bool) -> None:
         for output in outputs:
             if on_shapes:
                 form = form_of(output)
-                grads.append(shape_twin(torch.empty(form.shape, dtype=form.dtype, device="meta")))
+                grads.append(shape_copy(torch.empty(form.shape, dtype=form.dtype, device="meta")))
             else:
                 grads.append(torch.ones_like(output))
     # Kept: gradients of tensors that no module owns, such as a parameter that forward finds among its globals.
@@ -246,15 +253,15 @@ _PLAIN = (str, bytes, int, float, complex, bool, type(None), torch.dtype, torch.
 @contextlib.contextmanager
 def objects_kept(roots: Iterable[Any]) -> Iterator[None]:
     """Their attributes, and what lists and dictionaries in them hold; not what modules and tensors are."""
-    kept = [(held, held.copy()) for held in _holders(roots)]
+    kept = [(container, container.copy()) for container in _holders(roots)]
     try:
         yield
     finally:
-        for held, before in kept:
-            if not _changed(held, before):
+        for container, before in kept:
+            if not _changed(container, before):
                 continue
-            held.clear()
-            (held.extend if isinstance(held, list) else held.update)(before)
+            container.clear()
+            (container.extend if isinstance(container, list) else container.update)(before)
 
 
 def _holders(roots: Iterable[Any]) -> Iterator[Any]:
@@ -265,13 +272,13 @@ def _holders(roots: Iterable[Any]) -> Iterator[Any]:
         if is_a(value, _PLAIN) or id(value) in seen or depth > _DEEPEST:
             continue
         seen.add(id(value))
-        held = value if is_one_of(value, (list, dict)) else own_attributes(value)
-        yield held
-        inside = value if is_one_of(value, (list, tuple)) else held.values()
+        container = value if is_one_of(value, (list, dict)) else own_attributes(value)
+        yield container
+        inside = value if is_one_of(value, (list, tuple)) else container.values()
         waiting += [(each, depth + 1) for each in inside]
 
 
-def _changed(held: Any, before: Any) -> bool:
-    if is_a(held, dict):
-        return held.keys() != before.keys() or any(held[key] is not before[key] for key in before)
-    return len(held) != len(before) or any(now is not then for now, then in zip(held, before, strict=True))
+def _changed(current: Any, before: Any) -> bool:
+    if is_a(current, dict):
+        return current.keys() != before.keys() or any(current[key] is not before[key] for key in before)
+    return len(current) != len(before) or any(now is not then for now, then in zip(current, before, strict=True))

@@ -140,18 +140,18 @@ class _Functions(TorchFunctionMode):
         with self._recorder.deaf() as already:
             if already:
                 return func(*args, **kwargs)
-            given = list(tensors_in((args, kwargs)))
-            versions = [_version(tensor) for tensor in given]
+            inputs = list(tensors_in((args, kwargs)))
+            versions = [_version(tensor) for tensor in inputs]
             result = func(*args, **kwargs)
-            written = [tensor for tensor, version in zip(given, versions, strict=True) if _version(tensor) != version]
-            if not written and any(result is tensor for tensor in given):
+            written = [tensor for tensor, version in zip(inputs, versions, strict=True) if _version(tensor) != version]
+            if not written and any(result is tensor for tensor in inputs):
                 is_method = getattr(torch.Tensor, getattr(func, "__name__", ""), None) is func
                 if type(result) is not torch.Tensor or is_method:
                     return result  # x.float() of floats: nothing happened
                 result = result.view_as(result)  # dropout in evaluation: what it gave and was given stay apart
             name, made = _name(func), list(tensors_in(result))
             if made or written or name in _LEAVING:
-                self._recorder.operation(name, self._scope(), given, made, written, detail=_detail(args, kwargs))
+                self._recorder.operation(name, self._scope(), inputs, made, written, detail=_detail(args, kwargs))
             return result
 
 
@@ -255,8 +255,8 @@ class Undoing:
         """weight.data = ..."""
         self._replaced.append((tensor, tensor.data))
 
-    def after(self, given: Any, result: Any) -> None:
-        old = {memory_id(tensor) for tensor in tensors_in(given)}
+    def after(self, inputs: Any, result: Any) -> None:
+        old = {memory_id(tensor) for tensor in tensors_in(inputs)}
         made = {memory_id(tensor) for tensor in tensors_in(result)}
         self._born |= made - old
 

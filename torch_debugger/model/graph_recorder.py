@@ -91,7 +91,7 @@ class GraphRecorder:
         self,
         op: str,
         scope: str,
-        given: Iterable[torch.Tensor],
+        inputs: Iterable[torch.Tensor],
         made: Sequence[torch.Tensor],
         written: Sequence[torch.Tensor] = (),
         *,
@@ -102,7 +102,7 @@ class GraphRecorder:
         if len(self._drafts) >= MOST_NODES:
             self.complete = False
             return
-        origins = [(*self._origin(tensor, scope), form_of(tensor)) for tensor in _distinct(given)]
+        origins = [(*self._origin(tensor, scope), form_of(tensor)) for tensor in _distinct(inputs)]
         draft = _Draft(self.names.unique(name or f"{scope}/{op}"), kind, op, scope, detail)
         place = self._add(draft)
         self.edges += [GraphEdge(source, output, place, form) for source, output, form in origins]
@@ -178,7 +178,7 @@ class Scopes:
 
     def modules(self) -> tuple[GraphModule, ...]:
         return tuple(
-            GraphModule(path, class_of(module), _held(module), is_of_torch(module), described(module))
+            GraphModule(path, class_of(module), _parameter_count(module), is_of_torch(module), described(module))
             for module, path in self._paths.items()
         )
 
@@ -205,8 +205,8 @@ class Scopes:
     def own_tensors(self) -> None:
         """Parameters, buffers and plain attributes by their place in the model."""
         for module, path in self._paths.items():
-            held = [(PARAMETER, module._parameters), (BUFFER, module._buffers), (CONSTANT, vars(module))]
-            for kind, tensors in held:
+            groups = [(PARAMETER, module._parameters), (BUFFER, module._buffers), (CONSTANT, vars(module))]
+            for kind, tensors in groups:
                 for name, value in list(tensors.items()):
                     if isinstance(value, torch.Tensor):
                         self._recorder.own(value, kind, scoped(self._root, f"{path}.{name}"))
@@ -237,12 +237,12 @@ class Scopes:
             silent = len(self._recorder) == opened.nodes and not module._modules
             if not unseen and not (silent and made):
                 return None
-            given = list(tensors_in((arguments, keywords)))
+            inputs = list(tensors_in((arguments, keywords)))
             if silent:
                 # What Identity gave and was given stay apart.
                 output = exchanged(output, lambda each: each.view_as(each) if type(each) is torch.Tensor else each)
                 made = list(tensors_in(output))
-            self._recorder.operation(opened.scope.module, opened.scope.name, given, unseen or made, kind=MODULE)
+            self._recorder.operation(opened.scope.module, opened.scope.name, inputs, unseen or made, kind=MODULE)
             return output
 
 
@@ -267,7 +267,7 @@ def is_of_torch(module: nn.Module) -> bool:
     return type(module).__module__.startswith("torch.")
 
 
-def _held(module: nn.Module) -> int:
+def _parameter_count(module: nn.Module) -> int:
     return sum(value.numel() for value in module.parameters() if not nn.parameter.is_lazy(value))
 
 

@@ -121,13 +121,13 @@ def calls_to_try(
         )
     calls: list[Call] = []
     for dtype in (_dtype(model), torch.int64):
-        given = tuple(_tensor(item, dtype, model) if is_size(item) else item for item in inputs)
+        arguments = tuple(_tensor(item, dtype, model) if is_size(item) else item for item in inputs)
         named = {key: _tensor(item, dtype, model) if is_size(item) else item for key, item in keywords.items()}
-        if len(given) == 1 and not named and not isinstance(given[0], torch.Tensor):
+        if len(arguments) == 1 and not named and not isinstance(arguments[0], torch.Tensor):
             # A single dictionary, tuple or list holds the arguments themselves, or is one: a list of images.
-            calls += calls_for(model, given[0])
+            calls += calls_for(model, arguments[0])
         else:
-            calls.append(Call(given, named))
+            calls.append(Call(arguments, named))
         if not any(is_size(item) for item in (*inputs, *keywords.values())):
             break
     own = next((value.device for value in model.parameters()), None)

@@ -148,8 +148,8 @@ def _kept(edge: Edge, takers: Takers) -> torch.Tensor | None:
     if op_name(node) in _RESULTS:
         return _tensor(node, "_saved_result")
     if op_name(node) == "Softplus":
-        given = _tensor(node, "_saved_self")
-        return None if given is None else softplus(given, saved(node, "_saved_beta"), saved(node, "_saved_threshold"))
+        value = _tensor(node, "_saved_self")
+        return None if value is None else softplus(value, saved(node, "_saved_beta"), saved(node, "_saved_threshold"))
     for taker, place in takers.get(edge, ()):
         found = _kept_by_taker(taker, place)
         if found is not None:

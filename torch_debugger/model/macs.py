@@ -90,9 +90,9 @@ MATRIX_PRODUCTS: dict[str, Formula] = {
 _TRANSPOSED = 6  # place of that argument in aten::convolution; in its backward one more stands in front
 
 
-def convolution_macs(given: torch.Tensor, weight: torch.Tensor, made: torch.Tensor, transposed: bool) -> int:
+def convolution_macs(inputs: torch.Tensor, weight: torch.Tensor, made: torch.Tensor, transposed: bool) -> int:
     """A weight is [out, in / groups, *kernel], of a transposed one [in, out / groups, *kernel]."""
-    each = given if transposed else made
+    each = inputs if transposed else made
     return each.numel() * math.prod(weight.shape[1:])
 
 
@@ -105,10 +105,10 @@ def _convolution_formula(transposed: bool) -> Formula:
 
 def _backward(args: tuple[Any, ...], made: Any) -> int:
     """The gradients of input and weight take one convolution each, where they are asked for."""
-    grad, given, weight = args[:3]
-    asked = args[_TRANSPOSED + 4]
-    once = convolution_macs(given, weight, grad, bool(args[_TRANSPOSED + 1]))
-    return once * (bool(asked[0]) + bool(asked[1]))
+    grad, inputs, weight = args[:3]
+    output_mask = args[_TRANSPOSED + 4]
+    once = convolution_macs(inputs, weight, grad, bool(args[_TRANSPOSED + 1]))
+    return once * (bool(output_mask[0]) + bool(output_mask[1]))
 
 
 CONVOLUTIONS: dict[str, Formula] = {
@@ -182,8 +182,8 @@ def _multi_head(args: tuple[Any, ...], made: Any) -> int:
 
 def _encoder_layer(args: tuple[Any, ...], made: Any) -> int:
     """torch._transformer_encoder_layer_fwd: self-attention and two linear layers in one operation."""
-    given, width, hidden = args[0], args[1], args[14].shape[0]
-    return int(given.numel() * (4 * width + 2 * hidden)) + _square(given, given)
+    inputs, width, hidden = args[0], args[1], args[14].shape[0]
+    return int(inputs.numel() * (4 * width + 2 * hidden)) + _square(inputs, inputs)
 
 
 def _square(query: torch.Tensor, key: torch.Tensor) -> int:
@@ -223,9 +223,9 @@ ATTENTION: dict[str, Formula] = {
 
 
 # Multiply-accumulates of fused recurrent layers: every step of a sequence meets every weight matrix once.
-def recurrent_macs(given: torch.Tensor, weights: Iterable[torch.Tensor]) -> int:
+def recurrent_macs(inputs: torch.Tensor, weights: Iterable[torch.Tensor]) -> int:
     """[steps, batch, width], or packed: [steps of all sequences, width]. Biases have one dimension."""
-    steps = given.numel() // max(1, given.shape[-1])
+    steps = inputs.numel() // max(1, inputs.shape[-1])
     return steps * sum(weight.numel() for weight in weights if weight.ndim > 1)
 
 
@@ -278,39 +278,39 @@ _ELEMENTWISE = (
 )
 
 
-def layer_macs(module: nn.Module, given: Sequence[Shape], made: Sequence[Shape]) -> int | None:
+def layer_macs(module: nn.Module, inputs: Sequence[Shape], made: Sequence[Shape]) -> int | None:
     """None where the class is not known to us, or a shape is ragged."""
-    if not given or not made or any(size < 0 for shape in (*given, *made) for size in shape):
+    if not inputs or not made or any(size < 0 for shape in (*inputs, *made) for size in shape):
         return None
     if isinstance(module, nn.Linear):
         return math.prod(made[0]) * module.in_features
     if isinstance(module, nn.Bilinear):
         return math.prod(made[0]) * int(module.in1_features) * int(module.in2_features)
     if isinstance(module, _ConvNd):
-        return _convolution(module, given[0], made[0])
+        return _convolution(module, inputs[0], made[0])
     if isinstance(module, nn.MultiheadAttention):
-        return _attention(module, given)
+        return _attention(module, inputs)
     if isinstance(module, (nn.RNNBase, nn.RNNCellBase)):
         # every step of every sequence meets every matrix once; biases have one dimension
-        steps = math.prod(given[0][:-1])
+        steps = math.prod(inputs[0][:-1])
         return steps * sum(weight.numel() for weight in module.parameters() if weight.dim() > 1)
     known = isinstance(module, nn.Identity) or type(module).__module__ in _ELEMENTWISE
     return 0 if known else None
 
 
-def _convolution(module: _ConvNd, given: Shape, made: Shape) -> int:
+def _convolution(module: _ConvNd, inputs: Shape, made: Shape) -> int:
     """Each output, of a transposed one each input, meets one filter."""
     transposed = isinstance(module, _ConvTransposeNd)
     channels = module.out_channels if transposed else module.in_channels
-    each = math.prod(given if transposed else made)
+    each = math.prod(inputs if transposed else made)
     return each * (channels // module.groups) * math.prod(module.kernel_size)
 
 
-def _attention(module: nn.MultiheadAttention, given: Sequence[Shape]) -> int | None:
+def _attention(module: nn.MultiheadAttention, inputs: Sequence[Shape]) -> int | None:
     """Three projections, the scores and the mix of the values, one more projection."""
-    if len(given) < 3:
+    if len(inputs) < 3:
         return None  # one tensor given by keyword, or twice: which is which is not known
-    query, key, value = given[:3]
+    query, key, value = inputs[:3]
     width = int(module.embed_dim)
     sequence = -2 if module.batch_first or len(key) == 2 else 0
     keys = key[sequence] + (module.bias_k is not None) + bool(module.add_zero_attn)

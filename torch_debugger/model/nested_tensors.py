@@ -57,14 +57,14 @@ def exchanged(value: Any, change: Callable[[Any], Any], kinds: type | tuple[type
     if is_a(value, tuple) and "_fields" in vars(type(value)):
         return type(value)(*(exchanged(item, change, kinds) for item in tuple.__iter__(value)))
     if is_a(value, dict):
-        twin = copy.copy(value)
-        twin.update({key: exchanged(item, change, kinds) for key, item in dict.items(value)})
-        return twin
+        result = copy.copy(value)
+        result.update({key: exchanged(item, change, kinds) for key, item in dict.items(value)})
+        return result
     if is_dataclass(value):
-        twin = copy.copy(value)
+        result = copy.copy(value)
         for name, item in fields_of(value).items():
-            object.__setattr__(twin, name, exchanged(item, change, kinds))  # also where it is frozen
-        return twin
+            object.__setattr__(result, name, exchanged(item, change, kinds))  # also where it is frozen
+        return result
     return value
 
 

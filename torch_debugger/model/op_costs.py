@@ -33,27 +33,27 @@ def cost_of(func: Any, args: Sequence[Any], kwargs: dict[str, Any], made: Any) -
     kind = _kind(func)
     if kind == "nothing":
         return FREE
-    given, results = list(tensors_in((args, kwargs))), list(tensors_in(made))
-    size = _bytes(name, given, results)
+    inputs, results = list(tensors_in((args, kwargs))), list(tensors_in(made))
+    size = _bytes(name, inputs, results)
     if kind == "product":
-        return _product(name, _in_order(func, args, kwargs), made, size, given)
+        return _product(name, _in_order(func, args, kwargs), made, size, inputs)
     if kind == "bag":  # of the table only the rows that are asked for
         read = args[1].numel() * args[0].shape[-1]
         read_bytes = read * args[0].element_size() + _size(args[1])
         return Cost(0, read, read_bytes + _size(results[0]), True, None)
     if kind == "elementwise":
-        return Cost(0, sum(tensor.numel() for tensor in (results or given)[:1]), size, True, None)
+        return Cost(0, sum(tensor.numel() for tensor in (results or inputs)[:1]), size, True, None)
     if kind == "reduction":
-        return Cost(0, given[0].numel() if given else 0, size, True, None)
+        return Cost(0, inputs[0].numel() if inputs else 0, size, True, None)
     return Cost(0, 0, size, kind == "movement", None)
 
 
-def _product(name: str, args: tuple[Any, ...], made: Any, size: int, given: list[torch.Tensor]) -> Cost:
+def _product(name: str, args: tuple[Any, ...], made: Any, size: int, inputs: list[torch.Tensor]) -> Cost:
     try:
         macs = PRODUCTS[name](args, made)
     except UnknownSizeError:
         return Cost(0, 0, size, False, None)
-    dtype = given[min(1, len(given) - 1)].dtype
+    dtype = inputs[min(1, len(inputs) - 1)].dtype
     factor = _REAL_MACS_OF_A_COMPLEX_ONE if dtype.is_complex else 1
     return Cost(macs * factor, 0, size, True, dtype)
 
@@ -109,14 +109,14 @@ def _is_pointwise(func: Any) -> bool:
     return any(torch.Tag.pointwise in getattr(plain, each).tags for each in overloads)
 
 
-def _bytes(name: str, given: list[torch.Tensor], made: list[torch.Tensor]) -> int:
+def _bytes(name: str, inputs: list[torch.Tensor], made: list[torch.Tensor]) -> int:
     """Each operand once; nothing is known of caches and of what a compiler would fuse."""
     if name in RECURRENCES:  # without the workspace that a kernel keeps for its backward
-        given, made = ([tensor for tensor in some if tensor.dtype != torch.uint8] for some in (given, made))
+        inputs, made = ([tensor for tensor in some if tensor.dtype != torch.uint8] for some in (inputs, made))
     written = sum(_size(tensor) for tensor in made)
     if name in READS_WHAT_IT_MAKES:
-        return written * 2 + sum(_size(tensor) for tensor in given[1:])
-    return written + sum(_size(tensor) for tensor in given)
+        return written * 2 + sum(_size(tensor) for tensor in inputs[1:])
+    return written + sum(_size(tensor) for tensor in inputs)
 
 
 def _size(tensor: torch.Tensor) -> int:

@@ -72,23 +72,23 @@ def count_parameters(model: nn.Module) -> ParameterCount:
     parts = ModuleParts(inner)
     named: dict[int, tuple[str, OwnedParameter]] = {}
     for path in parts.modules:
-        for held in parts.held(path):
-            named.setdefault(held.key, (path, held))
-    found = [(path, f"{path}.{held.name}".lstrip("."), held) for path, held in named.values()]
+        for parameter in parts.held(path):
+            named.setdefault(parameter.key, (path, parameter))
+    found = [(path, f"{path}.{parameter.name}".lstrip("."), parameter) for path, parameter in named.values()]
     by_module: dict[str, int] = {}
-    for path, _, held in found:
+    for path, _, parameter in found:
         top = path.partition(".")[0]
-        by_module[top] = by_module.get(top, 0) + held.elements
+        by_module[top] = by_module.get(top, 0) + parameter.elements
     buffers = [buffer for buffer in inner.buffers() if not nn.parameter.is_lazy(buffer)]
     return ParameterCount(
-        sum(held.elements for _, _, held in found),
-        sum(held.elements for _, _, held in found if held.trainable),
-        sum(held.bytes for _, _, held in found),
+        sum(parameter.elements for _, _, parameter in found),
+        sum(parameter.elements for _, _, parameter in found if parameter.trainable),
+        sum(parameter.bytes for _, _, parameter in found),
         sum(buffer.numel() for buffer in buffers),
         sum(buffer.numel() * buffer.element_size() for buffer in buffers),
         by_module,
-        {name: held.elements for _, name, held in found if not held.lazy},
-        tuple(name for _, name, held in found if held.lazy),
+        {name: parameter.elements for _, name, parameter in found if not parameter.lazy},
+        tuple(name for _, name, parameter in found if parameter.lazy),
     )
 
 
@@ -113,7 +113,7 @@ class ModuleParts:
 
     def __init__(self, model: nn.Module) -> None:
         self.modules: dict[str, nn.Module] = {}
-        self._held: dict[str, list[OwnedParameter]] = {}
+        self._owned: dict[str, list[OwnedParameter]] = {}
         hidden: list[str] = []
         for raw, module in model.named_modules():
             path = clean_path(raw)
@@ -132,14 +132,14 @@ class ModuleParts:
 
     def held(self, path: str) -> list[OwnedParameter]:
         """Its own parameters, without those of modules with a row of their own."""
-        return self._held.get(path, [])
+        return self._owned.get(path, [])
 
     def absorb(self, path: str) -> None:
         """Takes the rows of this module and those below it away: what they hold counts as its parent's."""
         above = self.parent(path)
         for each in [each for each in self.modules if each == path or each.startswith(f"{path}.")]:
-            moved = [one._replace(name=f"{_below(above, each)}.{one.name}") for one in self._held.pop(each, [])]
-            self._held.setdefault(above, []).extend(moved)
+            moved = [one._replace(name=f"{_below(above, each)}.{one.name}") for one in self._owned.pop(each, [])]
+            self._owned.setdefault(above, []).extend(moved)
             del self.modules[each]
 
     def _keep(self, path: str, module: nn.Module) -> None:
@@ -147,17 +147,17 @@ class ModuleParts:
         while owner not in self.modules:
             owner = self.parent(owner)
         between = _below(owner, path)
-        own = [_held(name, value, id(value)) for name, value in module.named_parameters(recurse=False)]
-        own += [_held(name, value, hash((id(module), name))) for name, value in packed_weights(module)]
+        own = [_owned_parameter(name, value, id(value)) for name, value in module.named_parameters(recurse=False)]
+        own += [_owned_parameter(name, value, hash((id(module), name))) for name, value in packed_weights(module)]
         named = [one._replace(name=f"{between}.{one.name}".lstrip(".")) for one in own]
-        self._held.setdefault(owner, []).extend(named)
+        self._owned.setdefault(owner, []).extend(named)
 
 
 def _below(above: str, path: str) -> str:
     return path[len(above) :].lstrip(".")
 
 
-def _held(name: str, value: torch.Tensor, key: int) -> OwnedParameter:
+def _owned_parameter(name: str, value: torch.Tensor, key: int) -> OwnedParameter:
     kind = value.requires_grad, value.dtype, value.device
     if nn.parameter.is_lazy(value):
         return OwnedParameter(name, key, (), 0, 0, *kind, lazy=True)

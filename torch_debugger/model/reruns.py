@@ -34,13 +34,13 @@ def first_line(error: BaseException) -> str:
 def leaving_no_trace(root: nn.Module) -> Iterator[None]:
     """Runs the body with copies of the buffers, in silence, and puts everything back."""
     modules = [module for module in root.modules() if not is_a(module, torch.jit.ScriptModule)]
-    held = [(module, dict(vars(module)), _containers(module)) for module in modules]
+    kept = [(module, dict(vars(module)), _containers(module)) for module in modules]
     # They cannot be exchanged for copies, as those of other modules are.
     of_scripts = [module.buffers(recurse=False) for module in root.modules() if is_a(module, torch.jit.ScriptModule)]
     scripted = [(buffer, buffer.clone()) for buffers in of_scripts for buffer in buffers]
     restore_randomness = keep_randomness(modules)
     fast_kernels = torch._C._get_mkldnn_enabled()
-    for module, attributes, _ in held:
+    for module, attributes, _ in kept:
         present = {name: buffer.clone() for name, buffer in module._buffers.items() if buffer is not None}
         module._buffers.update(present)
         # What a forward may write into: its own tensors, lists of what it has seen.
@@ -50,7 +50,7 @@ def leaving_no_trace(root: nn.Module) -> Iterator[None]:
         with quiet[0], quiet[1], unwarned():
             yield
     finally:
-        for module, attributes, containers in held:
+        for module, attributes, containers in kept:
             vars(module).clear()
             vars(module).update(attributes)
             for container, before in containers:
@@ -99,8 +99,8 @@ def as_if_never(model: nn.Module) -> Iterator[None]:
     if any(isinstance(module, torch.jit.ScriptModule) for module in model.modules()):
         raise UsageError("a scripted or traced model cannot be looked into: take the model it was made from.")
     out, err = sys.stdout, sys.stderr
-    heard = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
-    with leaving_no_trace(model), heard[0], heard[1], uncompiled(), own_autocast_cache():
+    streams = contextlib.redirect_stdout(out), contextlib.redirect_stderr(err)
+    with leaving_no_trace(model), streams[0], streams[1], uncompiled(), own_autocast_cache():
         yield
 
 
@@ -132,7 +132,7 @@ def keep_randomness(modules: Iterable[object] = ()) -> Callable[[], None]:
     """Notes the states of torch, CUDA, numpy and Python, and of the generators that these objects hold; the
     function that comes back restores them."""
     states = torch.get_rng_state(), numpy.random.get_state(), random.getstate()
-    held = keep_held_states(modules)
+    restorers = keep_generators(modules)
     cuda = torch.cuda.get_rng_state_all() if torch.cuda.is_initialized() else []  # type: ignore[no-untyped-call]
 
     def restore() -> None:
@@ -141,7 +141,7 @@ def keep_randomness(modules: Iterable[object] = ()) -> Callable[[], None]:
         random.setstate(states[2])
         if cuda:
             torch.cuda.set_rng_state_all(cuda)
-        for put_back in held:
+        for put_back in restorers:
             put_back()
 
     return restore
@@ -166,7 +166,7 @@ _ENTRIES = 64  # of a list or an object that are looked at
 _DEPTH = 3  # a transform's, in a list of transforms
 
 
-def keep_held_states(modules: Iterable[object]) -> list[Callable[[], object]]:
+def keep_generators(modules: Iterable[object]) -> list[Callable[[], object]]:
     """The functions that put the states back."""
     known: dict[int, int] = {}
     generators = [each for module in modules for each in _within(module, _DEPTH, known)]

@@ -77,11 +77,11 @@ def has_own_ways(kind: type[torch.Tensor]) -> bool:
     return kind.__torch_dispatch__ is not torch.Tensor.__torch_dispatch__
 
 
-def shape_twin(tensor: torch.Tensor) -> ShapeTensor:
-    twin = ShapeTensor(form_of(tensor), tensor.requires_grad)
+def shape_copy(tensor: torch.Tensor) -> ShapeTensor:
+    result = ShapeTensor(form_of(tensor), tensor.requires_grad)
     if isinstance(tensor, torch.nn.Parameter):
-        twin._is_param = True  # what isinstance(twin, nn.Parameter) asks for
-    return twin
+        result._is_param = True  # what isinstance(twin, nn.Parameter) asks for
+    return result
 
 
 # Operations on tensors without values: the form of what they would make, and what they would cost.
@@ -161,7 +161,7 @@ def _outcome(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcom
     key = (func, _key(args), _key(kwargs) if kwargs else None, torch.get_default_dtype())
     outcome = _known.get(key)
     if outcome is None:
-        outcome = _asked(func, args, kwargs)
+        outcome = _meta_outcome(func, args, kwargs)
         if len(_known) < _MOST_KNOWN:
             _known[key] = outcome
     return outcome
@@ -183,7 +183,7 @@ def _key(value: Any) -> Any:
     return kind if kind is torch.Generator else (kind, value)
 
 
-def _asked(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
+def _meta_outcome(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Outcome:
     if func._schema.is_mutable and operation_name(func) in _CHANGE_MEMORY:
         raise NoValuesError(f"{func} gives a tensor other memory")
     bare, named = exchanged(args, _on_meta), exchanged(kwargs, _on_meta)
@@ -259,50 +259,50 @@ def _is_about_values(func: Any) -> bool:
     return not _BY_VALUES.isdisjoint(func.tags) and operation_name(func) not in _BY_INDEX
 
 
-def _packed(func: Any, given: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[Any, Cost]:
+def _packed(func: Any, inputs: torch.Tensor, lengths: torch.Tensor, batch_first: bool) -> tuple[Any, Cost]:
     """How many steps there are in all is a matter of the lengths, which are known."""
-    form = form_of(given)
+    form = form_of(inputs)
     steps, sizes = func(torch.zeros(*form.shape[:2], 1), lengths, batch_first)
     shape = (len(steps), *form.shape[2:])
     data = torch.empty(shape, dtype=form.dtype, device="meta")
     made = ShapeTensor(form_of(data)._replace(device=form.device)), sizes
-    return made, cost_of(func, (_on_meta(given), lengths, batch_first), {}, (data, sizes))
+    return made, cost_of(func, (_on_meta(inputs), lengths, batch_first), {}, (data, sizes))
 
 
 # Stand-ins for a model's parameters and buffers, for one run: gradients and writes end with them.
-Twin = Callable[[torch.Tensor], torch.Tensor]
+CopyTensor = Callable[[torch.Tensor], torch.Tensor]
 
 
 def without_values(tensor: torch.Tensor) -> torch.Tensor:
     """Whole numbers stay: a forward may count with them."""
     whole = not (tensor.is_floating_point() or tensor.is_complex())
-    return tensor.detach().clone() if whole and not tensor.is_meta else shape_twin(tensor)
+    return tensor.detach().clone() if whole and not tensor.is_meta else shape_copy(tensor)
 
 
 def with_values(tensor: torch.Tensor) -> torch.Tensor:
     """The same memory, but with gradients of its own."""
-    twin = tensor.clone() if tensor.is_inference() else tensor.detach()
+    result = tensor.clone() if tensor.is_inference() else tensor.detach()
     if isinstance(tensor, nn.Parameter):
-        twin._is_param = True
-    return twin.requires_grad_(tensor.requires_grad)
+        result._is_param = True
+    return result.requires_grad_(tensor.requires_grad)
 
 
 @contextlib.contextmanager
-def twinned(model: nn.Module, twin: Twin) -> Iterator[None]:
+def tensors_replaced(model: nn.Module, copy_tensor: CopyTensor) -> Iterator[None]:
     """Inside of `as_if_never`, which puts buffers and attributes back. A tied parameter has one twin."""
     kept = [(module, dict(module._parameters)) for module in model.modules()]
-    twins: dict[int, torch.Tensor] = {}
+    copies: dict[int, torch.Tensor] = {}
     try:
         for module, _ in kept:
-            for held in (module._parameters, module._buffers):
-                for name, tensor in held.items():
+            for tensors in (module._parameters, module._buffers):
+                for name, tensor in tensors.items():
                     if tensor is not None:
-                        held[name] = twins.setdefault(id(tensor), twin(tensor))  # type: ignore[assignment]
+                        tensors[name] = copies.setdefault(id(tensor), copy_tensor(tensor))  # type: ignore[assignment]
         for module, _ in kept:  # a recurrent layer keeps its weights in a list as well
             for name, value in list(vars(module).items()):
                 has_tensors = is_one_of(value, (list, tuple, dict)) and first_tensor(value) is not None
                 if name not in MODULE_ATTRIBUTES and has_tensors:
-                    vars(module)[name] = exchanged(value, lambda tensor: twins.get(id(tensor), tensor))
+                    vars(module)[name] = exchanged(value, lambda tensor: copies.get(id(tensor), tensor))
         yield
     finally:
         for module, parameters in kept:

@@ -39,10 +39,10 @@ def find_peak(events: Sequence[tuple[KeptStorage, bool]]) -> MemoryPeak:
     # Once more as far as the peak: what was in use then, for what it turned out to be for.
     peak, _, _, blocks = _played(events[: at + 1])
     categories, modules = Counter[str](), Counter[str]()
-    for held, block in blocks.items():
-        categories[held.category] += block.size
-        if held.category == ACTIVATIONS:
-            modules[held.kept_by] += block.size
+    for storage, block in blocks.items():
+        categories[storage.category] += block.size
+        if storage.category == ACTIVATIONS:
+            modules[storage.kept_by] += block.size
     site = events[at][0].site if events else AllocationSite()
     return MemoryPeak(peak, reserved, dict(categories), dict(modules.most_common()), site)
 
@@ -51,11 +51,11 @@ def _played(events: Sequence[tuple[KeptStorage, bool]]) -> tuple[int, int, int, 
     """Bytes at the peak and bytes reserved, the event that reached the peak, and what is in use at the end."""
     allocator, blocks = CachingAllocator(), dict[KeptStorage, Block]()
     peak, at = 0, -1
-    for number, (held, made) in enumerate(events):
+    for number, (storage, made) in enumerate(events):
         if made:
-            blocks[held] = allocator.allocate(held.size)
+            blocks[storage] = allocator.allocate(storage.size)
         else:
-            allocator.release(blocks.pop(held))
+            allocator.release(blocks.pop(storage))
         if allocator.allocated > peak:
             peak, at = allocator.allocated, number
     return peak, allocator.reserved, at, blocks
@@ -95,7 +95,7 @@ def measure_step(
     measured = StepMemory()
     fakes = FakeTensorMode(allow_non_fake_inputs=True)
     with fakes, leaving_no_trace(module):
-        held = {name: _fake(fakes, each) for name, each in (*module.named_parameters(), *module.named_buffers())}
+        tensors = {name: _fake(fakes, each) for name, each in (*module.named_parameters(), *module.named_buffers())}
 
         def fake(item: Any) -> Any:
             is_real = isinstance(item, torch.Tensor) and not isinstance(item, FakeTensor)
@@ -103,12 +103,12 @@ def measure_step(
 
         batch = tree_map(fake, (args, dict(kwargs)))
         live = _LiveBytes()
-        device = next((tensor.device.type for tensor in held.values()), "cpu")
+        device = next((tensor.device.type for tensor in tensors.values()), "cpu")
         precision = torch.autocast(device, torch.bfloat16) if autocast else contextlib.nullcontext()
-        known = [*held.values(), *(item for item in tree_leaves(batch) if isinstance(item, torch.Tensor))]
+        known = [*tensors.values(), *(item for item in tree_leaves(batch) if isinstance(item, torch.Tensor))]
         with live, _saved_by_module(measured, {id(tensor.untyped_storage()) for tensor in known}, deadline):
             with precision, torch.enable_grad():
-                made = torch.func.functional_call(module, held, *batch)
+                made = torch.func.functional_call(module, tensors, *batch)
             # From the sum of what came out: the loss itself is not known here.
             outputs = [item for item in tree_leaves(made) if isinstance(item, torch.Tensor) and item.requires_grad]
             if outputs:
@@ -156,10 +156,10 @@ class _LiveBytes(TorchDispatchMode):  # type: ignore[no-untyped-call]
 
 
 @contextlib.contextmanager
-def _saved_by_module(measured: StepMemory, held: set[int], deadline: float) -> Iterator[None]:
+def _saved_by_module(measured: StepMemory, owned: set[int], deadline: float) -> Iterator[None]:
     """What autograd keeps for backward, each storage once, told to the modules under way."""
     stack: list[int] = []
-    known: dict[int, Any] = dict.fromkeys(held)
+    known: dict[int, Any] = dict.fromkeys(owned)
 
     def pack(tensor: torch.Tensor) -> torch.Tensor:
         storage = tensor.untyped_storage()
@@ -172,13 +172,13 @@ def _saved_by_module(measured: StepMemory, held: set[int], deadline: float) -> I
                 measured.by_module[owner] = measured.by_module.get(owner, 0) + size
         return tensor
 
-    def enter(module: nn.Module, given: Any) -> None:
+    def enter(module: nn.Module, inputs: Any) -> None:
         if time.monotonic() > deadline:  # here and not between two operations: C++ would abort
             raise TooLongError
         stack.append(id(module))
-        measured.inputs[id(module)] = sum(part.nbytes for part in given if isinstance(part, torch.Tensor))
+        measured.inputs[id(module)] = sum(part.nbytes for part in inputs if isinstance(part, torch.Tensor))
 
-    def leave(module: nn.Module, given: Any, made: Any) -> None:
+    def leave(module: nn.Module, inputs: Any, made: Any) -> None:
         if stack and stack[-1] == id(module):
             stack.pop()
 
@@ -300,25 +300,25 @@ class StorageTape(TorchDispatchMode):  # type: ignore[no-untyped-call]
         source = self._known.get(id(args[0].untyped_storage())) if function is _CAST and args else None
         category = COPIES if source is not None and source[1].category == PARAMETERS else TEMPORARIES
         for storage in _all_storages(made):
-            if id(storage) not in self._known and all(storage is not given for given in _all_storages(args)):
+            if id(storage) not in self._known and all(storage is not other for other in _all_storages(args)):
                 site = site or self._site()
                 self._add(storage, category, site)
         for size, stays in self.workspaces.of(function, args, made):
-            held = KeptStorage(size, WORKSPACE, site or self._site())
-            self.events += [(held, True), (held, False)][: (1 if stays else 2) if size else 0]
+            workspace = KeptStorage(size, WORKSPACE, site or self._site())
+            self.events += [(workspace, True), (workspace, False)][: (1 if stays else 2) if size else 0]
 
     def _add(self, storage: Any, category: str, site: AllocationSite) -> None:
         size = storage.nbytes()
         if not size or (self.phase == "optimizer step" and size <= _COUNTER_BYTES):
             return
-        key, held = id(storage), KeptStorage(size, category, site)
+        key, record = id(storage), KeptStorage(size, category, site)
 
         def gone(_: Any) -> None:
             self._known.pop(key, None)
-            self.events.append((held, False))
+            self.events.append((record, False))
 
-        self._known[key] = (weakref.ref(storage, gone), held)
-        self.events.append((held, True))
+        self._known[key] = (weakref.ref(storage, gone), record)
+        self.events.append((record, True))
 
     def _site(self) -> AllocationSite:
         node = torch._C._current_autograd_node() if self.phase == "backward" else None

@@ -186,10 +186,10 @@ def _remarks(model: nn.Module, parts: ModuleParts, rows: Sequence[Row], ran: boo
     owners: dict[int, list[str]] = {}
     lazy = []
     for path in parts.modules:
-        for held in parts.held(path):
-            owners.setdefault(held.key, []).append(f"{path}.{held.name}".lstrip("."))
-            if held.lazy:
-                lazy.append(f"`{path}.{held.name}`")
+        for parameter in parts.held(path):
+            owners.setdefault(parameter.key, []).append(f"{path}.{parameter.name}".lstrip("."))
+            if parameter.lazy:
+                lazy.append(f"`{path}.{parameter.name}`")
     tied = [" and ".join(f"`{name}`" for name in names) for names in owners.values() if len(names) > 1]
     if tied:
         yield f"Tied parameters, counted once: {_some([f'{names} are one' for names in tied])}."
@@ -281,5 +281,5 @@ def _merge(kept: CallNode, more: CallNode) -> None:
     kept.calls += more.calls
     kept.output_bytes += more.output_bytes
     kept.spent = {name: value + more.spent[name] for name, value in kept.spent.items()}
-    for child, twin in zip(kept.children, more.children, strict=True):
-        _merge(child, twin)
+    for child, other in zip(kept.children, more.children, strict=True):
+        _merge(child, other)

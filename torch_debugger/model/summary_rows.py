@@ -86,7 +86,7 @@ class RowMaker:
         self._rows: list[Row] = []
         self._counted: dict[int, str] = {}  # parameter -> path of the module it was counted for
         self._met: set[str] = set()
-        self._inside = _held_inside(parts)
+        self._inside = _parameters_inside(parts)
         self._ran = False
 
     def rows(self, root: CallNode) -> tuple[Row, ...]:
@@ -95,9 +95,9 @@ class RowMaker:
         return tuple(self._rows)
 
     def _add(self, node: CallNode, caller: str, depth: int) -> None:
-        held = self._parts.held(node.path)
-        new = [one for one in held if one.key not in self._counted]
-        tied = tuple(one.name for one in held if self._counted.get(one.key, node.path) != node.path)
+        parameters = self._parts.held(node.path)
+        new = [one for one in parameters if one.key not in self._counted]
+        tied = tuple(one.name for one in parameters if self._counted.get(one.key, node.path) != node.path)
         self._counted |= {one.key: node.path for one in new}
         inside = list(self._inside[node.path].values())
         # lists and dictionaries of modules cannot be called; a scripted module cannot be heard
@@ -118,7 +118,7 @@ class RowMaker:
             outputs=node.outputs,
             params=sum(one.elements for one in inside),
             trainable_params=sum(one.elements for one in inside if one.trainable),
-            held=tuple(held),
+            held=tuple(parameters),
             tied=tied,
             dtype=_dtypes(inside, node.outputs),
             device=_joined(str(one.device) for one in inside),
@@ -148,14 +148,14 @@ def down_to(rows: tuple[Row, ...], depth: int) -> list[Row]:
     return shown
 
 
-def _held_inside(parts: ModuleParts) -> dict[str, dict[int, OwnedParameter]]:
+def _parameters_inside(parts: ModuleParts) -> dict[str, dict[int, OwnedParameter]]:
     """What a module and all modules below it hold, each parameter once."""
     inside: dict[str, dict[int, OwnedParameter]] = {path: {} for path in parts.modules}
     for path in parts.modules:
-        held = {one.key: one for one in parts.held(path)}
+        own = {one.key: one for one in parts.held(path)}
         above = path
-        while held:
-            inside[above] |= held
+        while own:
+            inside[above] |= own
             if not above:
                 break
             above = parts.parent(above)
@@ -177,11 +177,11 @@ def _kernel(module: nn.Module) -> tuple[int, ...] | None:
 
 def _dtypes(inside: list[OwnedParameter], outputs: tuple[NamedSize, ...]) -> str:
     """Of its parameters, and of what it gives where that differs: bfloat16 -> float32."""
-    held = _joined(dtype_name(one.dtype) for one in inside)
-    given = _joined(one.dtype for one in outputs[:1])
-    if held in ("--", given) or given == "--":
-        return held if given == "--" else given
-    return f"{held} -> {given}"
+    of_parameters = _joined(dtype_name(one.dtype) for one in inside)
+    of_outputs = _joined(one.dtype for one in outputs[:1])
+    if of_parameters in ("--", of_outputs) or of_outputs == "--":
+        return of_parameters if of_outputs == "--" else of_outputs
+    return f"{of_parameters} -> {of_outputs}"
 
 
 def _joined(words: Any) -> str:
@@ -235,7 +235,7 @@ class CallTree:
         meters: dict[str, Meter | None] = {SECONDS: watch, MACS: macs}
         self._meters = {name: meter for name, meter in meters.items() if meter is not None}
         self._open: list[CallNode] = []
-        self._given: dict[int, weakref.ref[Any]] = {}  # memory that has been counted, while it lives
+        self._counted_memory: dict[int, weakref.ref[Any]] = {}  # memory that has been counted, while it lives
         self._raised: tuple[BaseException, CallNode] | None = None
         self.root: CallNode | None = None
 
@@ -261,8 +261,8 @@ class CallTree:
                 self._holder(node.path, self._open[-1]).children.append(node)
             elif self.root is None:
                 self.root = node
-                held = [*module.parameters(), *module.buffers()]
-                self._count([value for value in held if not nn.parameter.is_lazy(value)])
+                tensors = [*module.parameters(), *module.buffers()]
+                self._count([value for value in tensors if not nn.parameter.is_lazy(value)])
                 self._count(list(tensors_in((arguments, keywords))))
             self._open.append(node)
             node.spent = {name: -meter() for name, meter in self._meters.items()}
@@ -301,9 +301,9 @@ class CallTree:
         found = 0
         for tensor in tensors:
             memory, size = memory_behind(tensor)
-            known = self._given.get(id(memory))
+            known = self._counted_memory.get(id(memory))
             if known is None or known() is not memory:
-                self._given[id(memory)] = weakref.ref(memory)
+                self._counted_memory[id(memory)] = weakref.ref(memory)
                 found += size
         return found
 

@@ -21,7 +21,7 @@ from torch_debugger.model.nested_tensors import dtype_name, exchanged, named_lea
 from torch_debugger.model.op_counter import ModuleScopes, ShapeMeter
 from torch_debugger.model.parameter_counts import ModuleParts
 from torch_debugger.model.reruns import first_line, in_mode, leaving_no_trace, own_autocast_cache, randomness_kept
-from torch_debugger.model.shape_tensors import NoValuesError, twinned, without_values
+from torch_debugger.model.shape_tensors import NoValuesError, tensors_replaced, without_values
 from torch_debugger.model.summary_rows import SECONDS, CallNode, CallTree, Stopwatch, class_name, nodes
 from torch_debugger.system.errors import UsageError
 from torch_debugger.system.signals import is_the_scripts
@@ -95,7 +95,7 @@ class Runner:
                 if on_shapes:
                     if any(isinstance(module, torch.jit.ScriptModule) for module in self.model.modules()):
                         raise NoValuesError("a scripted module keeps its weights to itself")
-                    around.enter_context(twinned(self.model, without_values))
+                    around.enter_context(tensors_replaced(self.model, without_values))
                 arguments, keywords = attempt.made(device_of(self.model), on_shapes)
                 around.enter_context(tree.listening())
                 for meter in meters:
@@ -126,8 +126,8 @@ def without_a_trace(model: nn.Module, training: bool | None) -> Iterator[None]:
 
 
 def device_of(model: nn.Module) -> torch.device | None:
-    held = (value.device for value in (*model.parameters(), *model.buffers()))
-    return next(held, None)
+    devices = (value.device for value in (*model.parameters(), *model.buffers()))
+    return next(devices, None)
 
 
 # Which way of calling the model is meant, and how to run it: found by trying.

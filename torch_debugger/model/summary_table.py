@@ -182,15 +182,15 @@ class Summary:
         for row, (name, inside) in zip(rows, tree_names(rows, look.settings), strict=True):
             cells = tuple(column.cell(row, self.total, _times(look.settings)) for column in columns)
             entries.append(Entry(name, cells, row))
-            for held in row.held if look.show_held and not row.reused else ():
+            for parameter in row.held if look.show_held and not row.reused else ():
                 # a parameter below the row that holds it; its count is part of the row's
-                size = str(list(held.size)) if not held.lazy else "(no size yet)"
+                size = str(list(parameter.size)) if not parameter.lazy else "(no size yet)"
                 texts = {
                     "kernel_size": size,
-                    "num_params": f"of these {held.elements:,}",
-                    "dtype": dtype_name(held.dtype),
+                    "num_params": f"of these {parameter.elements:,}",
+                    "dtype": dtype_name(parameter.dtype),
                 }
-                name = held.name if has_kernels else f"{held.name} {size}"
+                name = parameter.name if has_kernels else f"{parameter.name} {size}"
                 entries.append(Entry(inside + name, tuple((texts.get(column.name, ""),) for column in columns)))
         return laid_out(entries, columns, look.col_width, width)
 
@@ -388,8 +388,8 @@ _ASCII_TREE = {"branch": "+- ", "last": "+- ", "passing": "|  ", "over": "   "}
 def read_settings(row_settings: Iterable[str] | None) -> frozenset[str]:
     if row_settings is None:
         return frozenset()
-    given = [row_settings] if isinstance(row_settings, str) else row_settings
-    settings = frozenset(str(getattr(setting, "value", setting)) for setting in given)
+    requested = [row_settings] if isinstance(row_settings, str) else row_settings
+    settings = frozenset(str(getattr(setting, "value", setting)) for setting in requested)
     unknown = sorted(settings - set(_SETTINGS))
     if unknown:
         raise UsageError(f"row_settings has no {unknown[0]!r}: there are {', '.join(_SETTINGS)}.")
@@ -473,6 +473,6 @@ def _form(member: list[Row]) -> tuple[Any, ...]:
 
 
 def _looks(row: Row) -> tuple[Any, ...]:
-    sizes = tuple((held.name, held.size) for held in row.held)
+    sizes = tuple((parameter.name, parameter.size) for parameter in row.held)
     own = replace(row.own, seconds=0.0)
     return row.kind, row.inputs, row.outputs, row.calls, row.idle, row.reused, sizes, own, row.dtype, row.device

@@ -106,9 +106,9 @@ class Pile:
 
 def piles(frame: FrameType | None) -> Iterator[Pile]:
     """Variables with tensors, each once; what is in a container is not told again by itself."""
-    told: tuple[str, ...] = ()
+    prefixes: tuple[str, ...] = ()
     for name, value in variables_in_reach(frame):
-        if (type(value) is not torch.Tensor and not is_one_of(value, _HOLDING)) or name.startswith(told):
+        if (type(value) is not torch.Tensor and not is_one_of(value, _HOLDING)) or name.startswith(prefixes):
             continue
         if type(value) is torch.Tensor:
             yield Pile(name, 1, (value,), 1)
@@ -118,7 +118,7 @@ def piles(frame: FrameType | None) -> Iterator[Pile]:
                 continue  # a log of several lists: each is told by itself
             tensors = tuple(tensor for entry in entries for tensor in _tensors(entry))
             if tensors:
-                told += (f"{name}[",)
+                prefixes += (f"{name}[",)
                 grows = type(value) is not tuple and getattr(value, "maxlen", None) is None
                 yield Pile(name, len(value), tensors, len(entries), grows)
 

@@ -32,10 +32,10 @@ from torch_debugger.pictures.layer_units import (
     Goal,
     ReachedLayer,
     Which,
-    asked_goals,
     checked_goals,
     first_known,
     reach,
+    requested_goals,
 )
 from torch_debugger.pictures.model_runs import Layer
 from torch_debugger.pictures.picture import Picture
@@ -82,7 +82,7 @@ def maximize(
     The arrays that come back: `images`, `activations` (of a channel at its strongest position) and `noise`, the
     strongest that the same part gave for noise.
     """
-    goals = asked_goals(unit, channel, channels, logit)
+    goals = requested_goals(unit, channel, channels, logit)
     if steps < 0:
         raise UsageError(f"steps is how often the images are changed, but it is {steps}.")
     with for_gradients(model) as inner:

@@ -10,7 +10,7 @@ from torch import nn
 
 from torch_debugger.pictures.attention_heatmaps import AxisTokens, LayerMaps, Tokens, draw_attention, tokens_of_axes
 from torch_debugger.pictures.attention_recording import recorded_maps
-from torch_debugger.pictures.attention_weights import AttentionMaps, Layers, fused, given_maps
+from torch_debugger.pictures.attention_weights import AttentionMaps, Layers, fused, maps_of_weights
 from torch_debugger.pictures.model_runs import Inputs
 from torch_debugger.pictures.picture import Picture
 from torch_debugger.pictures.token_grids import image_among, overlay, patches_of, seen_patches
@@ -206,7 +206,7 @@ class _OpenPaths:
 # What a layer passes on: its attention, heads put together, and the token itself through the residual.
 def square_maps(source: Any, inputs: Any, layers: Layers) -> AttentionMaps:
     """Of layers in which the same tokens look at each other."""
-    maps = recorded_maps(source, inputs, layers) if isinstance(source, nn.Module) else given_maps(source, layers)
+    maps = recorded_maps(source, inputs, layers) if isinstance(source, nn.Module) else maps_of_weights(source, layers)
     first = maps.weights[0].shape
     for name, weights in zip(maps.layers, maps.weights, strict=True):
         out, looked_at = weights.shape[2:]

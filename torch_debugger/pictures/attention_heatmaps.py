@@ -16,7 +16,7 @@ from matplotlib.figure import Figure
 from torch import nn
 
 from torch_debugger.pictures.attention_recording import recorded_maps
-from torch_debugger.pictures.attention_weights import Heads, Layers, Weights, chosen_heads, given_maps
+from torch_debugger.pictures.attention_weights import Heads, Layers, Weights, chosen_heads, maps_of_weights
 from torch_debugger.pictures.figures import INK, MAGNITUDE, best_columns, new_figure, tiles
 from torch_debugger.pictures.model_runs import Inputs
 from torch_debugger.pictures.picture import Picture
@@ -58,7 +58,7 @@ def attention(
     if isinstance(source, nn.Module):
         maps = recorded_maps(source, inputs, layers)
     else:
-        maps = given_maps(source, layers)
+        maps = maps_of_weights(source, layers)
         words = inputs if words is None else words
     shapes = {name: (each.shape[2], each.shape[3]) for name, each in zip(maps.layers, maps.weights, strict=True)}
     axes = tokens_of_axes(shapes, words, output_tokens, by_name=isinstance(source, nn.Module))
@@ -276,11 +276,11 @@ def tokens_of_axes(
     """
     inputs, outputs = (None if each is None else list(each) for each in (inputs, outputs))  # told apart below
     found = {name: _of_layer(name if by_name else None, shape, inputs, outputs) for name, shape in shapes.items()}
-    for given, what in ((inputs, "input tokens"), (outputs, "output tokens")):
-        if given is not None and not any(given is each for pair in found.values() for each in pair):
+    for tokens, what in ((inputs, "input tokens"), (outputs, "output tokens")):
+        if tokens is not None and not any(tokens is each for pair in found.values() for each in pair):
             name, (out, looked_at) = next(iter(shapes.items()))
             raise UsageError(
-                f"there are {len(given)} {what}, but in `{name}` {out} outputs look at {looked_at} inputs: "
+                f"there are {len(tokens)} {what}, but in `{name}` {out} outputs look at {looked_at} inputs: "
                 "give one token for each of them."
             )
     return found

@@ -113,11 +113,11 @@ def _hear_what_is_returned(model: nn.Module, inputs: Inputs, keeping: _Keeping) 
     """A Hugging Face model that attends in a way of its own may still return weights if it is asked to."""
     if "output_attentions" not in inspect.signature(model.forward).parameters:
         return
-    given: Any = copied(inputs)
-    if isinstance(given, dict):
-        output = model(**{**given, "output_attentions": True})
+    arguments: Any = copied(inputs)
+    if isinstance(arguments, dict):
+        output = model(**{**arguments, "output_attentions": True})
     else:
-        output = model(*(given if isinstance(given, (tuple, list)) else (given,)), output_attentions=True)
+        output = model(*(arguments if isinstance(arguments, (tuple, list)) else (arguments,)), output_attentions=True)
     for field in _RETURNED:
         for place, weights in enumerate(getattr(output, field, None) or ()):
             if isinstance(weights, torch.Tensor) and weights.dim() == 4:
@@ -129,16 +129,16 @@ WeightsListener = Callable[[str, Callable[[], torch.Tensor]], None]  # the weigh
 
 
 class AttentionRecorder(TorchFunctionMode):
-    """Tells `heard` of each attention, in order, with the path of its module (`attn`, then `attn#2`).
+    """Tells `listener` of each attention, in order, with the path of its module (`attn`, then `attn#2`).
 
     Under such a mode torch leaves the fast path of its transformer layers, which no function call shows.
     """
 
-    def __init__(self, model: nn.Module, heard: WeightsListener) -> None:
+    def __init__(self, model: nn.Module, listener: WeightsListener) -> None:
         super().__init__()
         self._paths = {id(module): clean_path(path) for path, module in model.named_modules()}
         self._name = type(model).__name__
-        self._heard = heard
+        self._listener = listener
         self._calls: Counter[str] = Counter()
         self._trail = SoftmaxTrail()
 
@@ -178,7 +178,7 @@ class AttentionRecorder(TorchFunctionMode):
     def _tell(self, weights: Callable[[], torch.Tensor]) -> None:
         path = self._path()
         self._calls[path] += 1
-        self._heard(path if self._calls[path] == 1 else f"{path}#{self._calls[path]}", weights)
+        self._listener(path if self._calls[path] == 1 else f"{path}#{self._calls[path]}", weights)
 
     def _path(self) -> str:
         """Of the innermost module of the model that is running; no hook is needed to know."""

@@ -66,7 +66,7 @@ def four_dimensional(weights: Weights, batch: int | None = None) -> Weights:
 _FORMS = "[out, in], [heads, out, in], [batch, heads, out, in], or a list with one of these for each layer"
 
 
-def given_maps(weights: Any, layers: Layers) -> AttentionMaps:
+def maps_of_weights(weights: Any, layers: Layers) -> AttentionMaps:
     """Of the layers that are meant."""
     if isinstance(weights, (torch.Tensor, np.ndarray)):
         several = list(weights) if weights.ndim == 5 else [weights]

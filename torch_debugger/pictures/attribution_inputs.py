@@ -74,23 +74,25 @@ class Explained:
 
 def explained(model: nn.Module, inputs: Inputs, layer: str | nn.Module | None) -> Explained:
     """The first tensor given, or where it holds tokens the output of the layer that embeds them."""
-    given = main_input(model, inputs, lambda each: True, "an input")
-    tokens = given.tensor
+    model_input = main_input(model, inputs, lambda each: True, "an input")
+    tokens = model_input.tensor
     if tokens.is_floating_point():
         if layer is not None:
             raise UsageError("layer= names what embeds tokens, but the input holds numbers already: leave it out.")
         # [channels, height, width] for a model of images, or a single row of numbers.
         images = any(isinstance(module, nn.Conv2d) for module in model.modules())
-        given = with_batch_of_one(given) if tokens.dim() == 1 or (tokens.dim() == 3 and images) else given
-        return Explained(model, given, given.tensor.detach())
-    chosen = _embedding_of(model, given) if layer is None else one_layer(model, layer)
+        model_input = (
+            with_batch_of_one(model_input) if tokens.dim() == 1 or (tokens.dim() == 3 and images) else model_input
+        )
+        return Explained(model, model_input, model_input.tensor.detach())
+    chosen = _embedding_of(model, model_input) if layer is None else one_layer(model, layer)
     seen: list[torch.Tensor] = []
 
     def hear(call: str, module: nn.Module, taken: Any, output: Any) -> None:
         seen.extend(tensor.detach().clone() for tensor in tensors_in(output))
 
     with torch.no_grad(), listening(dict([chosen]), hear):
-        given.ask(model)
+        model_input.ask(model)
     fits = seen and seen[0].is_floating_point() and seen[0].dim() == 3
     if not fits or seen[0].shape[:2] != tokens.shape[:2]:
         gave = f"gave {list(seen[0].shape)}" if seen else "was not called"
@@ -98,7 +100,7 @@ def explained(model: nn.Module, inputs: Inputs, layer: str | nn.Module | None) -
             f"layer `{chosen[0]}` {gave} for tokens of {list(tokens.shape)}: expected a layer that embeds"
             " them, [examples, tokens, numbers]."
         )
-    return Explained(model, given, seen[0], chosen)
+    return Explained(model, model_input, seen[0], chosen)
 
 
 def repeated(aims: Sequence[Aim], times: int) -> list[Aim]:
@@ -106,7 +108,7 @@ def repeated(aims: Sequence[Aim], times: int) -> list[Aim]:
     return [aim for aim in aims for _ in range(times)]
 
 
-def _embedding_of(model: nn.Module, given: MainInput) -> tuple[str, nn.Module]:
+def _embedding_of(model: nn.Module, model_input: MainInput) -> tuple[str, nn.Module]:
     """The first embedding that is called with these very tokens."""
     found: list[tuple[str, nn.Module]] = []
     embeddings: dict[str, nn.Module] = {
@@ -115,15 +117,15 @@ def _embedding_of(model: nn.Module, given: MainInput) -> tuple[str, nn.Module]:
 
     def hear(call: str, module: nn.Module, taken: Any, output: Any) -> None:
         tokens = first_tensor(taken)
-        if tokens is not None and tokens.shape == given.tensor.shape and torch.equal(tokens, given.tensor):
+        if tokens is not None and tokens.shape == model_input.tensor.shape and torch.equal(tokens, model_input.tensor):
             found.append((call.partition("#")[0], module))
 
     if embeddings:
         with torch.no_grad(), listening(embeddings, hear):
-            given.ask(model)
+            model_input.ask(model)
     if not found:
         raise UsageError(
-            f"the input is of {given.tensor.dtype}, which has no gradient, and no nn.Embedding takes it as"
+            f"the input is of {model_input.tensor.dtype}, which has no gradient, and no nn.Embedding takes it as"
             " it is: give floating point numbers, such as images.float(), or name the layer that embeds it as"
             " layer=."
         )
@@ -131,26 +133,28 @@ def _embedding_of(model: nn.Module, given: MainInput) -> tuple[str, nn.Module]:
 
 
 # What stands for nothing in place of an input.
-def baseline_for(asked: Explained, baseline: Any) -> torch.Tensor:
-    """Of the shape of `asked.value`: from a number, a tensor that fits, or the ids of tokens."""
-    value = asked.value
+def baseline_for(explained_input: Explained, baseline: Any) -> torch.Tensor:
+    """Of the shape of `explained_input.value`: from a number, a tensor that fits, or the ids of tokens."""
+    value = explained_input.value
     if baseline is None:
         return torch.zeros_like(value)
-    given = torch.as_tensor(baseline, device=value.device)
-    if asked.embedding is not None and not given.is_floating_point():
-        path, module = asked.embedding
+    baseline_tensor = torch.as_tensor(baseline, device=value.device)
+    if explained_input.embedding is not None and not baseline_tensor.is_floating_point():
+        path, module = explained_input.embedding
         if not isinstance(module, nn.Embedding):
             raise UsageError(
                 f"layer `{path}` is no nn.Embedding: give the baseline as its output, {list(value.shape)}."
             )
         most = module.num_embeddings - 1
-        if given.numel() and not 0 <= int(given.min()) <= int(given.max()) <= most:
-            raise UsageError(f"the baseline holds token {int(given.max())}, but layer `{path}` knows 0 to {most}.")
+        if baseline_tensor.numel() and not 0 <= int(baseline_tensor.min()) <= int(baseline_tensor.max()) <= most:
+            raise UsageError(
+                f"the baseline holds token {int(baseline_tensor.max())}, but layer `{path}` knows 0 to {most}."
+            )
         with torch.no_grad():
-            given = module(given)
+            baseline_tensor = module(baseline_tensor)
     try:
-        return given.detach().to(value.dtype).expand_as(value)
+        return baseline_tensor.detach().to(value.dtype).expand_as(value)
     except RuntimeError:
         raise UsageError(
-            f"the baseline is {list(given.shape)} and does not fit the input, {list(value.shape)}."
+            f"the baseline is {list(baseline_tensor.shape)} and does not fit the input, {list(value.shape)}."
         ) from None

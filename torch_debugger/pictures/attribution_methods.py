@@ -73,16 +73,16 @@ def _by_gradient(
     times_input: bool,
 ) -> Attribution:
     with for_gradients(model) as inner:
-        asked = explained(inner, inputs, layer)
-        leaf = asked.value.detach().clone().requires_grad_()
-        rows = asked.answers(leaf, range(len(leaf)))
+        explained_input = explained(inner, inputs, layer)
+        leaf = explained_input.value.detach().clone().requires_grad_()
+        rows = explained_input.answers(leaf, range(len(leaf)))
         aims = aims_for(target, rows)
         scores = torch.stack([aim.score(rows[aim.example]).detach() for aim in aims])
         (gradients,) = input_gradients(leaf, rows, aims)
     found = torch.stack(gradients).float()
     if times_input:
-        found = found * asked.value[[aim.example for aim in aims]].float()
-    return Attribution(title, found.abs() if absolute else found, asked, aims, scores, **showing)
+        found = found * explained_input.value[[aim.example for aim in aims]].float()
+    return Attribution(title, found.abs() if absolute else found, explained_input, aims, scores, **showing)
 
 
 # Integrated gradients (arXiv:1703.01365): gradients along the way from a baseline to the input.
@@ -116,22 +116,22 @@ def integrated_gradients(
     refuse_unknown("integrated_gradients", showing)
     places, widths = _steps(method, steps)
     with for_gradients(model) as inner:
-        asked = explained(inner, inputs, layer)
-        aims, scores = asked.aims(target)
+        explained_input = explained(inner, inputs, layer)
+        aims, scores = explained_input.aims(target)
         examples = [aim.example for aim in aims]
-        value = asked.value[examples]
-        start = baseline_for(asked, baseline)[examples]
+        value = explained_input.value[examples]
+        start = baseline_for(explained_input, baseline)[examples]
         total = torch.zeros_like(value, dtype=torch.float32)
         for number, aim in enumerate(aims):  # one at a time: the points of all at once need not fit in memory
             way = torch.tensor(places, dtype=value.dtype, device=value.device)
             way = way.view(-1, *[1] * (value.dim() - 1))
             points = start[number] + way * (value[number] - start[number])
-            gradients = asked.gradients(points, repeated([aim], steps), batch_size)
+            gradients = explained_input.gradients(points, repeated([aim], steps), batch_size)
             total[number] = torch.einsum("s...,s->...", gradients, torch.tensor(widths, device=value.device))
         found = total * (value - start).float()
-        change = scores - asked.scores(start, aims, batch_size)
+        change = scores - explained_input.scores(start, aims, batch_size)
     gap = found.flatten(1).sum(1) - change
-    picture = Attribution("Integrated gradients", found, asked, aims, scores, **showing)
+    picture = Attribution("Integrated gradients", found, explained_input, aims, scores, **showing)
     picture.gap = gap.cpu().numpy()
     share = (gap.abs() / change.abs().clamp(min=1e-6)).max().item()
     hint = f": take more than {steps} steps" if share > _WIDE_GAP else ""
@@ -191,17 +191,17 @@ def smoothgrad(
         raise UsageError(f"expected at least one sample, but got {samples}.")
     generator = torch.Generator().manual_seed(seed)
     with for_gradients(model) as inner:
-        asked = explained(inner, inputs, layer)
-        aims, scores = asked.aims(target)
+        explained_input = explained(inner, inputs, layer)
+        aims, scores = explained_input.aims(target)
         found = []
         for aim in aims:
-            value = asked.value[aim.example]
+            value = explained_input.value[aim.example]
             drawn = torch.randn(samples, *value.shape, generator=generator).to(value.device)
             wide = stdev if stdev is not None else _SHARE_OF_RANGE * (value.max() - value.min()).float()
             points = value + (drawn * wide).to(value.dtype)
-            gradients = asked.gradients(points, repeated([aim], samples), batch_size)
+            gradients = explained_input.gradients(points, repeated([aim], samples), batch_size)
             found.append((gradients.abs() if absolute else gradients).mean(0))
-    return Attribution(f"SmoothGrad of {samples} samples", torch.stack(found), asked, aims, scores, **showing)
+    return Attribution(f"SmoothGrad of {samples} samples", torch.stack(found), explained_input, aims, scores, **showing)
 
 
 # Occlusion (arXiv:1311.2901): what the score loses when a window of the input is covered.
@@ -233,32 +233,36 @@ def occlusion(
     """
     refuse_unknown("occlusion", showing)
     with for_gradients(model) as inner, torch.no_grad():
-        asked = explained(inner, inputs, layer)
-        windows = _windows(asked, window, stride)
-        aims, scores = asked.aims(target)
-        cover = baseline_for(asked, baseline)
-        found = torch.zeros(len(aims), *asked.value.shape[1:], device=asked.value.device)
-        times = torch.zeros(asked.value.shape[1:], device=asked.value.device)
+        explained_input = explained(inner, inputs, layer)
+        windows = _windows(explained_input, window, stride)
+        aims, scores = explained_input.aims(target)
+        cover = baseline_for(explained_input, baseline)
+        found = torch.zeros(len(aims), *explained_input.value.shape[1:], device=explained_input.value.device)
+        times = torch.zeros(explained_input.value.shape[1:], device=explained_input.value.device)
         for each in windows:
             times[each] += 1
         for start in range(0, len(windows), batch_size):
             some = windows[start : start + batch_size]
             for number, aim in enumerate(aims):
-                covered = asked.value[aim.example].repeat(len(some), *[1] * (asked.value.dim() - 1))
+                covered = explained_input.value[aim.example].repeat(len(some), *[1] * (explained_input.value.dim() - 1))
                 for place, each in enumerate(some):
                     covered[place][each] = cover[aim.example][each]
-                lost = scores[number] - asked.scores(covered, repeated([aim], len(some)), batch_size)
+                lost = scores[number] - explained_input.scores(covered, repeated([aim], len(some)), batch_size)
                 for loss, each in zip(lost, some, strict=True):
                     found[number][each] += loss
-    shared_by = asked.value.shape[-1] if asked.embedding is not None else 1  # numbers of one token
-    return Attribution("Occlusion", found / times.clamp(min=1) / shared_by, asked, aims, scores, **showing)
+    shared_by = explained_input.value.shape[-1] if explained_input.embedding is not None else 1  # numbers of one token
+    return Attribution("Occlusion", found / times.clamp(min=1) / shared_by, explained_input, aims, scores, **showing)
 
 
-def _windows(asked: Explained, window: Sizes, stride: Sizes) -> list[Window]:
+def _windows(explained_input: Explained, window: Sizes, stride: Sizes) -> list[Window]:
     """Those of the last rows and columns are cut at the edge."""
-    shape = list(asked.value.shape[1:])
-    places = _places(asked, shape)
-    usual = [1] if len(shape) == 1 or asked.embedding is not None else [max(1, shape[axis] // 8) for axis in places]
+    shape = list(explained_input.value.shape[1:])
+    places = _places(explained_input, shape)
+    usual = (
+        [1]
+        if len(shape) == 1 or explained_input.embedding is not None
+        else [max(1, shape[axis] // 8) for axis in places]
+    )
     sizes = _sizes(places, shape, usual if window is None else window, "window")
     halves = [max(1, size // 2) if size < all_of_it else size for size, all_of_it in zip(sizes, shape, strict=True)]
     strides = halves if stride is None else _sizes(places, shape, stride, "stride")
@@ -276,15 +280,15 @@ def _windows(asked: Explained, window: Sizes, stride: Sizes) -> list[Window]:
     ]
 
 
-def _places(asked: Explained, shape: list[int]) -> list[int]:
+def _places(explained_input: Explained, shape: list[int]) -> list[int]:
     """The axes over which windows slide: the last two of an image, the longer of a series, that of tokens."""
-    if asked.embedding is not None or len(shape) == 1:
+    if explained_input.embedding is not None or len(shape) == 1:
         return [0]
     return [shape.index(max(shape))] if len(shape) == 2 else list(range(1, len(shape)))
 
 
-def _sizes(places: list[int], shape: list[int], given: int | Sequence[int], what: str) -> list[int]:
-    several = [given] * len(places) if isinstance(given, int) else list(given)
+def _sizes(places: list[int], shape: list[int], sizes_or_one: int | Sequence[int], what: str) -> list[int]:
+    several = [sizes_or_one] * len(places) if isinstance(sizes_or_one, int) else list(sizes_or_one)
     if len(several) == len(shape):
         return several
     if len(several) != len(places):

@@ -71,7 +71,7 @@ class Attribution(Picture):
         self,
         title: str,
         found: torch.Tensor,
-        asked: Explained,
+        explained_input: Explained,
         aims: Sequence[Aim],
         scores: torch.Tensor,
         *,
@@ -83,7 +83,7 @@ class Attribution(Picture):
     ) -> None:
         refuse_not_finite(scores, aims)
         self.raw = found.cpu().numpy()
-        of_tokens = asked.embedding is not None and self.raw.ndim > 2
+        of_tokens = explained_input.embedding is not None and self.raw.ndim > 2
         self.attributions: NDArray[np.float32] = self.raw.sum(axis=-1) if of_tokens else self.raw
         self.scores = scores.float().cpu().numpy()
         self.targets = [aim.target for aim in aims]
@@ -95,9 +95,11 @@ class Attribution(Picture):
                 " `torch_debugger.find_nan` finds the operation that made it."
             )
         self.note = "" if self.raw.any() else "All attributions are zero: the score does not change here."
-        self._words = _words(asked.given.tensor, tokens) if asked.embedding is not None else None
-        self._images = ShownImages(asked.value, mean, std) if self._words is None and self.raw.ndim == 4 else None
-        self._values, self._features = asked.value.float().cpu().numpy(), features
+        self._words = _words(explained_input.given.tensor, tokens) if explained_input.embedding is not None else None
+        self._images = (
+            ShownImages(explained_input.value, mean, std) if self._words is None and self.raw.ndim == 4 else None
+        )
+        self._values, self._features = explained_input.value.float().cpu().numpy(), features
         super().__init__(title, {"attributions": self.attributions, "scores": self.scores}, self._figure)
 
     def _figure(self) -> Figure:

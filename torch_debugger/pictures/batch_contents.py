@@ -168,10 +168,10 @@ def suspicious_things(parts: Parts, *, in_order: bool) -> list[str]:
     arrays = parts.inputs if isinstance(parts.inputs, list) else list(parts.inputs)
     said = []
     if parts.kind != TEXTS:
-        odd = [int((~np.isfinite(each)).sum()) if np.asarray(each).dtype.kind == "f" else 0 for each in arrays]
-        where = [str(place) for place, count in enumerate(odd) if count]
+        not_finite = [int((~np.isfinite(each)).sum()) if np.asarray(each).dtype.kind == "f" else 0 for each in arrays]
+        where = [str(place) for place, count in enumerate(not_finite) if count]
         if where:
-            said.append(f"NaN or Inf: {sum(odd)} values, in {_listed('sample', where)}.")
+            said.append(f"NaN or Inf: {sum(not_finite)} values, in {_listed('sample', where)}.")
         if parts.kind != TABLE:
             same = [
                 str(place) for place, each in enumerate(arrays) if np.size(each) > 1 and np.all(each == each.flat[0])
@@ -180,13 +180,13 @@ def suspicious_things(parts: Parts, *, in_order: bool) -> list[str]:
             said += [f"Constant, {what}: {_listed('sample', same)}."] if same else []
         said += _range(parts)
     first: dict[Any, int] = {}
-    twins = []  # equal to the last bit
+    repeated = []  # equal to the last bit
     for place, each in enumerate(arrays):
         key = each if isinstance(each, str) else (np.shape(each), np.ascontiguousarray(each).tobytes())
         if key in first:
-            twins.append(f"{place} (as {first[key]})")
+            repeated.append(f"{place} (as {first[key]})")
         first.setdefault(key, place)
-    said += [f"Twice in the batch: {_listed('sample', twins)}."] if twins else []
+    said += [f"Twice in the batch: {_listed('sample', repeated)}."] if repeated else []
     if parts.kind == TABLE:
         said += _columns(parts)
     return said + _labels(parts, in_order)
@@ -312,7 +312,7 @@ def class_ids(labels: Any) -> list[int] | None:
 # Images of a batch as they can be looked at: channels last, from 0 to 1, and what was done for it in words.
 _MEAN, _STD = np.array([0.485, 0.456, 0.406]), np.array([0.229, 0.224, 0.225])  # of ImageNet
 _SLACK = 0.02
-_ODD = (1.0, 0.0, 1.0)
+_NOT_FINITE_COLOUR = (1.0, 0.0, 1.0)
 
 
 def channels_last(values: NDArray[Any]) -> tuple[NDArray[Any], list[str]]:
@@ -360,7 +360,7 @@ def displayable(values: NDArray[Any]) -> tuple[Floats, list[str]]:
             floats = (floats - low) / (high - low)
             said = [f"For showing, stretched from {low:.3g}..{high:.3g} to 0..1."]
     rgb = floats if in_colour else np.repeat(floats, 3, axis=-1)
-    rgb = np.where(np.isfinite(rgb).all(axis=-1, keepdims=True), rgb, _ODD)
+    rgb = np.where(np.isfinite(rgb).all(axis=-1, keepdims=True), rgb, _NOT_FINITE_COLOUR)
     return np.clip(rgb, 0, 1), said
 
 

@@ -99,8 +99,8 @@ def show_batch(
     said = [describe_inputs(parts)]
     if parts.labels is not None:
         said.append(describe_labels(parts.labels, names))
-    odd = suspicious_things(parts, in_order=isinstance(source, DataLoader) or not is_dataset(source))
-    said += [f"Odd: {sentence}" for sentence in odd] or ["Nothing looks odd."]
+    suspicious = suspicious_things(parts, in_order=isinstance(source, DataLoader) or not is_dataset(source))
+    said += [f"Odd: {sentence}" for sentence in suspicious] or ["Nothing looks odd."]
     samples = f"{shown} of {count} samples" if shown < count else f"{count} sample{'s'[: count != 1]}"
     title = f"{_title(source, parts)}: {samples}"
     texts = []
@@ -276,17 +276,17 @@ def show_augmentation(source: Any, *, draws: int, most: int) -> Picture:
 
 def without_transform(dataset: Any) -> Any:
     """A copy that leaves it out; None where there is none. Of a subset, that of the whole."""
-    twin = copy.copy(dataset)
+    dataset_copy = copy.copy(dataset)
     if isinstance(dataset, Subset):
         whole = without_transform(dataset.dataset)
         if whole is None:
             return None
-        twin.dataset = whole
-        return twin
+        dataset_copy.dataset = whole
+        return dataset_copy
     names = [name for name in _ATTRIBUTES if getattr(dataset, name, None) is not None]
     for name in names:
-        setattr(twin, name, None)
-    return twin if names else None
+        setattr(dataset_copy, name, None)
+    return dataset_copy if names else None
 
 
 def _sample(dataset: Any, index: int) -> Array:

@@ -20,7 +20,7 @@ from torch import nn
 from torch.utils.data import DataLoader, Dataset, IterableDataset, default_collate
 
 from torch_debugger.model.nested_tensors import exchanged, first_tensor
-from torch_debugger.model.reruns import keep_held_states, keep_randomness
+from torch_debugger.model.reruns import keep_generators, keep_randomness
 from torch_debugger.pictures.model_runs import Inputs
 from torch_debugger.system.errors import UsageError
 
@@ -41,7 +41,7 @@ def take_batch(source: Any, most: int) -> Any:
 @contextlib.contextmanager
 def loader_untouched(loader: Any) -> Iterator[None]:
     """Random numbers of its own, which decide the order of the next epoch, are put back."""
-    put_back = keep_held_states([loader])
+    put_back = keep_generators([loader])
     try:
         yield
     finally:
@@ -113,9 +113,9 @@ def _of_loader(loader: DataLoader[Any]) -> Any:
     except Exception:  # a dataset that only works in a worker; if it does not there, that is the user's to see
         restore()
         # They end with the iterator, and the loader keeps those it has.
-        twin = copy.copy(loader)
-        vars(twin).update(_iterator=None, persistent_workers=False, num_workers=1)
-        return _some(iter(twin), 1)[0]
+        loader_copy = copy.copy(loader)
+        vars(loader_copy).update(_iterator=None, persistent_workers=False, num_workers=1)
+        return _some(iter(loader_copy), 1)[0]
 
 
 def _put_together(loader: DataLoader[Any]) -> Any:
@@ -163,7 +163,7 @@ class Batch(NamedTuple):
 def batches(model: nn.Module, data: Any) -> Iterator[Batch]:
     """A tuple, a dictionary or a tensor is given by hand: one large batch, taken in parts."""
     if isinstance(data, (torch.Tensor, tuple)) or hasattr(data, "keys") or _is_one_batch(model, data):
-        data = _batches_parts(dict(data) if hasattr(data, "keys") else data)
+        data = _batches_of_rows(dict(data) if hasattr(data, "keys") else data)
     elif isinstance(data, Dataset):
         data = DataLoader(data, batch_size=_AT_ONCE)
     elif not isinstance(data, Iterable):
@@ -194,7 +194,7 @@ def _is_one_batch(model: nn.Module, data: Any) -> bool:
     return len({each.shape[1:] for each in data}) > 1
 
 
-def _batches_parts(data: Any) -> Iterator[Any]:
+def _batches_of_rows(data: Any) -> Iterator[Any]:
     tensor = first_tensor(data)
     count = 0 if tensor is None or tensor.dim() == 0 else len(tensor)
 

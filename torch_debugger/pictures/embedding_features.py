@@ -39,10 +39,10 @@ class Collected:
 def collected(model: nn.Module, data: Any, layer: Layer, most: int) -> Collected:
     known, outputs = LastKnown(), list[tuple[torch.Tensor, LastKnown]]()
 
-    def note(call: str, module: nn.Module, given: Any, output: Any) -> None:
+    def note(call: str, module: nn.Module, arguments: Any, output: Any) -> None:
         known.see(module, output)
 
-    def keep(call: str, module: nn.Module, given: Any, output: Any) -> None:
+    def keep(call: str, module: nn.Module, arguments: Any, output: Any) -> None:
         """A layer that is called several times gives its last; of a tuple, as of an LSTM, its first tensor."""
         tensor = first_tensor(output)
         if tensor is not None:

@@ -69,10 +69,10 @@ def feature_maps(
         layout = laid_out(module, output, image)
         return None if layout is None else MapLayout(layout.kind, layout.values.clone(), layout.remark)
 
-    heard = record_layers(model, x, layers, keep, last_only=True)
-    places = {path: layout for path, layout in heard.items() if layout is not None}
+    recorded = record_layers(model, x, layers, keep, last_only=True)
+    places = {path: layout for path, layout in recorded.items() if layout is not None}
     if not places:
-        raise UsageError(f"{named(next(iter(heard)))} gives one number for each sample: there is no map to draw.")
+        raise UsageError(f"{named(next(iter(recorded)))} gives one number for each sample: there is no map to draw.")
     drawn = []
     for path, layout in places.items():
         chosen = chosen_samples(sample, len(layout.values))

@@ -152,7 +152,7 @@ def named(path: str) -> str:
 
 # Numbers to colours: an array becomes red, green and blue, and what is no number stands out.
 Floats = NDArray[np.float64]
-_ODD = (1.0, 0.0, 1.0)  # NaN and Inf: a colour that no map of ours has
+_NOT_FINITE_COLOUR = (1.0, 0.0, 1.0)  # NaN and Inf: a colour that no map of ours has
 
 
 def as_array(tensor: torch.Tensor) -> Floats:
@@ -167,7 +167,7 @@ def paint(values: NDArray[Any], colours: str, low: float, high: float) -> Floats
     """[...] to [..., 3], from `low` to `high`."""
     unit = (np.asarray(values, dtype=np.float64) - low) / ((high - low) or 1.0)
     rgb: Floats = matplotlib.colormaps[colours](np.where(np.isfinite(unit), unit, 0.0))[..., :3]
-    rgb[~np.isfinite(unit)] = _ODD
+    rgb[~np.isfinite(unit)] = _NOT_FINITE_COLOUR
     return rgb
 
 
@@ -185,7 +185,7 @@ def paint_map(values: NDArray[Any], signed: bool) -> Floats:
 def paint_natural(values: NDArray[Any]) -> Floats:
     """[..., 3] taken as red, green and blue, from the least to the greatest."""
     unit = to_unit(values)
-    unit[np.isnan(unit).any(axis=-1)] = _ODD
+    unit[np.isnan(unit).any(axis=-1)] = _NOT_FINITE_COLOUR
     return unit
 
 

@@ -186,8 +186,11 @@ class FilterBank:
         colours = "Red is above zero, blue below, white zero"
         if self.in_colour:
             colours = "Its three channels are red, green and blue, from the least weight to the greatest"
-        odd = int((~np.isfinite(self.weights)).sum())
-        return [f"{colours}; {self.scale}.", *([f"NaN or Inf, magenta: {odd} of the weights."] if odd else [])]
+        not_finite = int((~np.isfinite(self.weights)).sum())
+        return [
+            f"{colours}; {self.scale}.",
+            *([f"NaN or Inf, magenta: {not_finite} of the weights."] if not_finite else []),
+        ]
 
 
 def draw_filters(bank: FilterBank) -> Figure:

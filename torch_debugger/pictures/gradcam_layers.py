@@ -24,14 +24,14 @@ from torch_debugger.pictures.target_gradients import (
     gradients_by_turns,
     rows_of,
 )
-from torch_debugger.pictures.token_grids import Grid, Reshape, given_grid, grid_of
+from torch_debugger.pictures.token_grids import Grid, Reshape, grid_of, reshaped_grid
 from torch_debugger.system.errors import UsageError
 
 CamLayer = str | nn.Module
 _MOST_TRIED = 6
 
 
-def given_layers(model: nn.Module, layer: CamLayer | Iterable[CamLayer]) -> dict[str, nn.Module]:
+def requested_layers(model: nn.Module, layer: CamLayer | Iterable[CamLayer]) -> dict[str, nn.Module]:
     """By path, pattern or module; several are averaged."""
     found = chosen_layers(model, layer)
     if not found:
@@ -39,7 +39,7 @@ def given_layers(model: nn.Module, layer: CamLayer | Iterable[CamLayer]) -> dict
     return found
 
 
-def layers_to_try(model: nn.Module, given: MainInput) -> dict[str, nn.Module]:
+def layers_to_try(model: nn.Module, model_input: MainInput) -> dict[str, nn.Module]:
     """From the best guess on: the last convolutions, or the first norm of the last attention block.
 
     A block of attention is told by its two norms. Its first one lies before the attention, from where a class
@@ -48,14 +48,14 @@ def layers_to_try(model: nn.Module, given: MainInput) -> dict[str, nn.Module]:
     """
     named = [(clean_path(path), module) for path, module in model.named_modules()]
     order = {path: place for place, (path, _) in enumerate(named)}
-    kinds = _CONVOLUTIONS[isinstance(given, SeriesInput)]
+    kinds = _CONVOLUTIONS[isinstance(model_input, SeriesInput)]
     convolutions = [(path, each) for path, each in named if isinstance(each, kinds)]
     blocks = [norms for path, module in named if len(norms := _norms(path, module)) > 1]
     behind = max((order[path] for path, _ in convolutions), default=-1)
     if blocks and order[blocks[-1][0][0]] > behind:
         earlier = [norm for norms in reversed(blocks[:-1]) for norm in reversed(norms)]
         return dict([blocks[-1][0], *earlier][:_MOST_TRIED])
-    best = _last_called(model, given, [path for path, _ in convolutions]) if convolutions else []
+    best = _last_called(model, model_input, [path for path, _ in convolutions]) if convolutions else []
     if not best:
         raise UsageError(
             "this model runs no convolution and no block with two layer norms to look at: name one of its"
@@ -68,7 +68,7 @@ def layers_to_try(model: nn.Module, given: MainInput) -> dict[str, nn.Module]:
 _CONVOLUTIONS = {False: (nn.Conv2d, nn.ConvTranspose2d), True: (nn.Conv1d, nn.ConvTranspose1d)}
 
 
-def _last_called(model: nn.Module, given: MainInput, convolutions: list[str]) -> list[str]:
+def _last_called(model: nn.Module, model_input: MainInput, convolutions: list[str]) -> list[str]:
     """Each before those called earlier, and before each what is around it and keeps its places.
 
     A convolution alone may be a shortcut, or one of the branches that a block adds up or concatenates.
@@ -84,7 +84,7 @@ def _last_called(model: nn.Module, given: MainInput, convolutions: list[str]) ->
             seen[path] = output.shape
 
     with torch.no_grad(), listening({path: named[path] for path in wanted & set(named)}, hear):
-        given.ask(model)
+        model_input.ask(model)
     called = [path for path in reversed(seen) if path in convolutions]
     fitting = [path for path in called if seen[path][2:].numel() > 1] or called
     return list(dict.fromkeys(each for path in fitting for each in (_around(path, seen), path)))
@@ -135,7 +135,7 @@ class LayerActivations:
 
 def look_at(
     model: nn.Module,
-    given: MainInput,
+    model_input: MainInput,
     layers: dict[str, nn.Module],
     target: Target,
     *,
@@ -145,38 +145,38 @@ def look_at(
     """One forward, and a backward for each target that an example has."""
     kept = KeptOutputs()
     with torch.set_grad_enabled(gradients), kept.listening(layers):
-        rows = rows_of(given.ask(model), given.count)
+        rows = rows_of(model_input.ask(model), model_input.count)
         kept.closed = True
         aims = aims_for(target, rows)
         scores = [aim.score(rows[aim.example]) for aim in aims]
-        grids = {path: _grid(path, module, kept, given, reshape) for path, module in layers.items()}
+        grids = {path: _grid(path, module, kept, model_input, reshape) for path, module in layers.items()}
         found = _gradients(aims, scores, kept, grids) if gradients else {}
     numbers = torch.stack(scores).detach().float()
     # The scores of all places, as a segmenting model's last convolution gives them, explain nothing.
-    form = 3 if isinstance(given, SeriesInput) else 4
+    form = 3 if isinstance(model_input, SeriesInput) else 4
     kept_maps = [each for each in kept.tensors.values() if each.dim() == form]
     is_output = isinstance(rows, torch.Tensor) and rows.dim() == form
     is_output = is_output and any(each.shape[1] == rows.shape[1] for each in kept_maps)
-    return LayerActivations(model, given, layers, aims, numbers, kept, grids, found, is_output)
+    return LayerActivations(model, model_input, layers, aims, numbers, kept, grids, found, is_output)
 
 
-def _grid(path: str, module: nn.Module, kept: KeptOutputs, given: MainInput, reshape: Reshape | None) -> Grid:
+def _grid(path: str, module: nn.Module, kept: KeptOutputs, model_input: MainInput, reshape: Reshape | None) -> Grid:
     if path not in kept.tensors:
         raise UnfitLayerError(f"layer `{path}` was not called, or gave no tensor of numbers, for this input.")
     tensor = kept.tensors[path]
-    high, wide = given.tensor.shape[-2:]
-    if isinstance(given, SeriesInput):
-        grid = series_grid(tensor, module, given.count, reshape)
+    high, wide = model_input.tensor.shape[-2:]
+    if isinstance(model_input, SeriesInput):
+        grid = series_grid(tensor, module, model_input.count, reshape)
         what, expected = "series", "[examples, channels, places]"
     else:
-        grid = given_grid(tensor, reshape) if reshape else grid_of(tensor, module, given.count, (high, wide))
+        grid = reshaped_grid(tensor, reshape) if reshape else grid_of(tensor, module, model_input.count, (high, wide))
         what = f"{high} x {wide} image"
         expected = "[images, channels, height, width], or tokens that fill a grid"
     made = None if grid is None else grid.reshape(tensor.detach())
-    if reshape is not None and made is not None and (made.dim() != 4 or len(made) != given.count):
+    if reshape is not None and made is not None and (made.dim() != 4 or len(made) != model_input.count):
         raise UsageError(
             f"reshape= made {list(made.shape)} of what layer `{path}` gives, {list(tensor.shape)}: expected"
-            f" [{given.count}, channels, height, width]."
+            f" [{model_input.count}, channels, height, width]."
         )
     if grid is None or made is None or (reshape is None and made.shape[2:].numel() == 1):
         raise UnfitLayerError(
@@ -220,10 +220,10 @@ class SeriesInput(MainInput):
 
 def first_of_series(model: nn.Module, inputs: Inputs) -> nn.Conv1d | None:
     """The first convolution of a model that reads series."""
-    given = dict(inputs) if hasattr(inputs, "keys") else inputs
+    arguments = dict(inputs) if hasattr(inputs, "keys") else inputs
     if any(isinstance(each, (nn.Conv2d, nn.Conv3d)) for each in model.modules()):
         return None
-    if any(each.dim() == 4 for each in tensors_in(given)):
+    if any(each.dim() == 4 for each in tensors_in(arguments)):
         return None
     return next((each for each in model.modules() if isinstance(each, nn.Conv1d)), None)
 
@@ -234,10 +234,12 @@ def series_input(model: nn.Module, inputs: Inputs, first: nn.Conv1d) -> SeriesIn
     def fits(each: torch.Tensor) -> bool:
         return each.dim() == 3 or (each.dim() == 2 and len(each) == first.in_channels)
 
-    given = main_input(model, inputs, fits, "series, [examples, channels, places]")
-    batch = given.tensor if given.tensor.dim() == 3 else given.tensor.unsqueeze(0)
+    model_input = main_input(model, inputs, fits, "series, [examples, channels, places]")
+    batch = model_input.tensor if model_input.tensor.dim() == 3 else model_input.tensor.unsqueeze(0)
     lifted = batch.unsqueeze(2)
-    return SeriesInput(exchanged(given.inputs, lambda each: lifted if each is given.tensor else each), lifted)
+    return SeriesInput(
+        exchanged(model_input.inputs, lambda each: lifted if each is model_input.tensor else each), lifted
+    )
 
 
 def series_grid(tensor: torch.Tensor, module: nn.Module, count: int, reshape: Reshape | None) -> Grid | None:

@@ -60,21 +60,21 @@ def class_activation(
     method = method_called(method)
     with for_gradients(model) as inner:
         if (first := first_of_series(inner, images)) is not None:
-            given: MainInput = series_input(inner, images, first)
+            model_input: MainInput = series_input(inner, images, first)
         else:
             wanted = "images, [images, channels, height, width]"
-            given = main_input(inner, images, lambda each: each.dim() in (3, 4), wanted)
-            given = with_batch_of_one(given) if given.tensor.dim() == 3 else given
-        found = maps_by(method, inner, given, ActivationRequest(layer, target, reshape, batch_size))
+            model_input = main_input(inner, images, lambda each: each.dim() in (3, 4), wanted)
+            model_input = with_batch_of_one(model_input) if model_input.tensor.dim() == 3 else model_input
+        found = maps_by(method, inner, model_input, ActivationRequest(layer, target, reshape, batch_size))
     refuse_not_finite(found.scores, found.aims)
     kind: type[ClassActivation] = ClassActivation
     shown: ShownImages | NDArray[np.float64]
-    if isinstance(given, SeriesInput):
-        kind, shown = SeriesActivation, shown_series(given, mean=mean, std=std, background=background)
+    if isinstance(model_input, SeriesInput):
+        kind, shown = SeriesActivation, shown_series(model_input, mean=mean, std=std, background=background)
     elif background is not None:
-        shown = as_background(background, given.count, (given.tensor.shape[2], given.tensor.shape[3]))
+        shown = as_background(background, model_input.count, (model_input.tensor.shape[2], model_input.tensor.shape[3]))
     else:
-        shown = ShownImages(given.tensor, mean, std)
+        shown = ShownImages(model_input.tensor, mean, std)
     title = METHODS[method] + (f" at {found.layer}" if found.layer else "")
     maps, raw, scores = (each.detach().float().cpu().numpy() for each in (found.maps, found.raw, found.scores))
     return kind(title, maps, raw, found.aims, scores, found.layer, shown, labels, found.note)
@@ -180,11 +180,11 @@ class ClassActivation(Picture):
 _MOST_CURVES = 4  # of more channels the mean is drawn
 
 
-def shown_series(given: SeriesInput, **of_images: Any) -> NDArray[np.float64]:
+def shown_series(series_input: SeriesInput, **of_images: Any) -> NDArray[np.float64]:
     """[examples, channels, places]"""
     if any(each is not None for each in of_images.values()):
         raise UsageError(f"{'=, '.join(of_images)}= are for images, but the input is a series: leave them out.")
-    series = given.tensor.detach().squeeze(2).to("cpu", torch.float64)
+    series = series_input.tensor.detach().squeeze(2).to("cpu", torch.float64)
     return (series if series.shape[1] <= _MOST_CURVES else series.mean(1, keepdim=True)).numpy()
 
 

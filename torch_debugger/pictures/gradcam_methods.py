@@ -17,7 +17,13 @@ from torch.nn.modules.conv import _ConvNd
 from torch_debugger.model.hooks import listening
 from torch_debugger.model.layers import clean_path
 from torch_debugger.model.nested_tensors import exchanged, first_tensor
-from torch_debugger.pictures.gradcam_layers import LayerActivations, SeriesInput, given_layers, layers_to_try, look_at
+from torch_debugger.pictures.gradcam_layers import (
+    LayerActivations,
+    SeriesInput,
+    layers_to_try,
+    look_at,
+    requested_layers,
+)
 from torch_debugger.pictures.model_runs import MainInput
 from torch_debugger.pictures.target_gradients import (
     Aim,
@@ -75,38 +81,38 @@ class ActivationRequest:
 
 def method_called(name: str) -> str:
     plain = {each.replace("_", ""): each for each in METHODS} | _ALSO_CALLED
-    asked = str(name).lower().replace("_", "").replace("-", "").replace(" ", "")
-    if asked not in plain:
-        near = difflib.get_close_matches(asked, plain, n=1)
+    requested = str(name).lower().replace("_", "").replace("-", "").replace(" ", "")
+    if requested not in plain:
+        near = difflib.get_close_matches(requested, plain, n=1)
         hint = f" Did you mean {plain[near[0]]!r}?" if near else ""
         raise UsageError(f"no method {name!r}.{hint} There is {', '.join(METHODS)}.")
-    return plain[asked]
+    return plain[requested]
 
 
-def maps_by(method: str, model: nn.Module, given: MainInput, asked: ActivationRequest) -> Maps:
+def maps_by(method: str, model: nn.Module, model_input: MainInput, request: ActivationRequest) -> Maps:
     if method == "fullgrad":
-        raw, aims, scores = full_gradient(model, given, asked.target)
+        raw, aims, scores = full_gradient(model, model_input, request.target)
         return Maps(to_unit_range(raw), raw, aims, scores)
     if method == "guided_backprop":
-        return _guided(model, given, asked.target)
+        return _guided(model, model_input, request.target)
     if method == "guided_gradcam":
-        cam, guided = maps_by("gradcam", model, given, asked), _guided(model, given, asked.target)
+        cam, guided = maps_by("gradcam", model, model_input, request), _guided(model, model_input, request.target)
         both = guided.raw * cam.maps.unsqueeze(1)
         note = cam.note or guided.note
         return Maps(to_unit_range(both.abs().amax(1)), both, cam.aims, cam.scores, cam.layer, note)
     gradients = method not in _WITHOUT_GRADIENTS
-    if asked.layer is None:
-        look = _first_fitting(model, given, asked, gradients)
+    if request.layer is None:
+        look = _first_fitting(model, model_input, request, gradients)
     else:
-        layers = given_layers(model, asked.layer)
-        look = look_at(model, given, layers, asked.target, gradients=gradients, reshape=asked.reshape)
+        layers = requested_layers(model, request.layer)
+        look = look_at(model, model_input, layers, request.target, gradients=gradients, reshape=request.reshape)
     raws = []
     for path in look.layers:
         activations = look.activations(path)
         if method == "ablationcam":
-            raw = weighted(activations, ablation_weights(look, path, asked.batch_size))
+            raw = weighted(activations, ablation_weights(look, path, request.batch_size))
         elif method == "scorecam":
-            raw = weighted(activations, score_weights(look, path, asked.batch_size))
+            raw = weighted(activations, score_weights(look, path, request.batch_size))
         else:
             raw = FORMULAS[method](activations, look.gradients.get(path, activations))
         if not raw.isfinite().all():
@@ -129,11 +135,11 @@ def maps_by(method: str, model: nn.Module, given: MainInput, asked: ActivationRe
     return Maps(maps, raws[0], look.aims, look.scores, ", ".join(look.layers), note)
 
 
-def _guided(model: nn.Module, given: MainInput, target: Target) -> Maps:
+def _guided(model: nn.Module, model_input: MainInput, target: Target) -> Maps:
     """Guided backpropagation (arXiv:1412.6806): a ReLU passes back only what is positive in both directions."""
-    leaf = given.tensor.detach().clone().requires_grad_()
+    leaf = model_input.tensor.detach().clone().requires_grad_()
     with OtherReLUs(lambda positive, gradient: torch.where(positive, gradient.clamp(min=0), 0)) as relus:
-        rows = rows_of(given.ask(model, leaf), given.count)
+        rows = rows_of(model_input.ask(model, leaf), model_input.count)
         aims = aims_for(target, rows)
         (found,) = input_gradients(leaf, rows, aims)
     scores = torch.stack([aim.score(rows[aim.example]).detach().float() for aim in aims])
@@ -142,13 +148,17 @@ def _guided(model: nn.Module, given: MainInput, target: Target) -> Maps:
     return Maps(to_unit_range(gradients.abs().amax(1)), gradients, aims, scores, note=note)
 
 
-def _first_fitting(model: nn.Module, given: MainInput, asked: ActivationRequest, gradients: bool) -> LayerActivations:
+def _first_fitting(
+    model: nn.Module, model_input: MainInput, request: ActivationRequest, gradients: bool
+) -> LayerActivations:
     """The last layer that knows places, is not the output itself, and has a gradient."""
     refused: UnfitLayerError | None = None
     second_best: LayerActivations | None = None
-    for path, module in layers_to_try(model, given).items():
+    for path, module in layers_to_try(model, model_input).items():
         try:
-            look = look_at(model, given, {path: module}, asked.target, gradients=gradients, reshape=asked.reshape)
+            look = look_at(
+                model, model_input, {path: module}, request.target, gradients=gradients, reshape=request.reshape
+            )
         except UnfitLayerError as error:
             refused = refused or error
             continue
@@ -281,7 +291,7 @@ def score_weights(look: LayerActivations, path: str, batch_size: int) -> torch.T
 def _scores(look: LayerActivations, aim: Aim, count: int, path: str, instead: torch.Tensor) -> torch.Tensor:
     """The model's scores when a layer (in its last call) gives something else."""
 
-    def exchange(call: str, module: nn.Module, given: Any, output: Any) -> Any:
+    def exchange(call: str, module: nn.Module, arguments: Any, output: Any) -> Any:
         if int(call.partition("#")[2] or 1) != look.kept.calls[path]:
             return None
         tensor = first_tensor(output)
@@ -306,19 +316,21 @@ def _chunks(count: int, size: int) -> Iterator[list[int]]:
 _BIASED = {False: (nn.Conv2d, nn.BatchNorm2d), True: (nn.Conv1d, nn.BatchNorm1d)}
 
 
-def full_gradient(model: nn.Module, given: MainInput, target: Target) -> tuple[torch.Tensor, list[Aim], torch.Tensor]:
+def full_gradient(
+    model: nn.Module, model_input: MainInput, target: Target
+) -> tuple[torch.Tensor, list[Aim], torch.Tensor]:
     """The map before scaling [aims, height, width], the aims, and their scores."""
-    kinds = _BIASED[isinstance(given, SeriesInput)]
+    kinds = _BIASED[isinstance(model_input, SeriesInput)]
     named = [(clean_path(path), each) for path, each in model.named_modules() if type(each) in kinds]
     layers = {path: each for path, each in named if _bias(each) is not None}
-    leaf = given.tensor.detach().clone().requires_grad_()
+    leaf = model_input.tensor.detach().clone().requires_grad_()
     kept = KeptOutputs()
     with kept.listening(layers):
-        rows = rows_of(given.ask(model, leaf), given.count)
+        rows = rows_of(model_input.ask(model, leaf), model_input.count)
         kept.closed = True
         aims = aims_for(target, rows)
         of_input, *of_layers = input_gradients(leaf, rows, aims, list(kept.tensors.values()))
-    images = torch.stack([given.tensor[aim.example] for aim in aims]).float()
+    images = torch.stack([model_input.tensor[aim.example] for aim in aims]).float()
     total = _summed(torch.stack(of_input).float() * images, images.shape[-2:])
     for path, gradients in zip(kept.tensors, of_layers, strict=True):
         gradient = torch.stack(gradients).float()

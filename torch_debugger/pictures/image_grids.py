@@ -133,7 +133,7 @@ def mosaic_figure(title: str, blocks: Sequence[Mosaic], words: Sequence[str] = (
 
 
 # The same small drawing for many layers or units, in rows, each under its name.
-_LEFT, _SMALL_MULTIPLES_GAP, _NAME = 0.12, 0.22, 0.34  # inches
+_LEFT, _DRAWING_GAP, _NAME = 0.12, 0.22, 0.34  # inches
 
 
 def small_multiples(
@@ -151,7 +151,7 @@ def small_multiples(
     columns = min(columns or even_columns(len(names)), len(names))
     rows = math.ceil(len(names) / columns)
     wide, high = size_in
-    width = max(4.5, columns * (wide + _SMALL_MULTIPLES_GAP) + 2 * _LEFT)
+    width = max(4.5, columns * (wide + _DRAWING_GAP) + 2 * _LEFT)
     above, below = wrapped([title], width - 0.2, LARGE), wrapped(words, width - 0.2)
     head = height_in(above, LARGE) + 0.12
     total = head + rows * (high + _NAME + under) + height_in(below) + 0.15
@@ -159,7 +159,7 @@ def small_multiples(
     figure.set_layout_engine("none")
     for place, name in enumerate(names):
         row, column = divmod(place, columns)
-        left = _LEFT + column * (wide + _SMALL_MULTIPLES_GAP)
+        left = _LEFT + column * (wide + _DRAWING_GAP)
         bottom = total - head - row * (high + _NAME + under) - _NAME - high
         axes = plain_axes(figure.add_axes((left / width, bottom / total, wide / width, high / total)))
         axes.set(xticks=[], yticks=[])
@@ -189,31 +189,31 @@ class ShownImages:
 
     def __init__(self, images: torch.Tensor, mean: Numbers = None, std: Numbers = None) -> None:
         self._images = images.detach().clone()
-        self._as_given = mean is None and std is None
+        self._is_unnormalized = mean is None and std is None
         self._mean, self._std = _per_channel(mean, 0.0, images), _per_channel(std, 1.0, images)
 
     def __getitem__(self, number: int) -> NDArray[np.float64]:
         image = self._images[number].to("cpu", torch.float64).numpy()
-        values = to_unit(image) if self._as_given else np.clip(image * self._std + self._mean, 0, 1)
+        values = to_unit(image) if self._is_unnormalized else np.clip(image * self._std + self._mean, 0, 1)
         values = np.nan_to_num(values)
         if len(values) != 3:
             values = values.mean(axis=0, keepdims=True).repeat(3, axis=0)
         return np.moveaxis(values, 0, 2)
 
 
-def as_background(given: Any, count: int, size: tuple[int, int]) -> NDArray[np.float64]:
+def as_background(images: Any, count: int, size: tuple[int, int]) -> NDArray[np.float64]:
     """Images of the user's own to draw on, brought to the size of the model's input.
 
     [H, W, 3], [3, H, W] or a batch of either; bytes, or numbers from 0 to 1 (others from least to greatest).
     """
-    values = np.asarray(given.detach().cpu() if isinstance(given, torch.Tensor) else given)
+    values = np.asarray(images.detach().cpu() if isinstance(images, torch.Tensor) else images)
     values = (values / 255.0 if values.dtype == np.uint8 else values).astype(np.float64)
     values = values[None] if values.ndim == 3 else values
     if values.ndim == 4 and values.shape[3] not in (1, 3):
         values = np.moveaxis(values, 1, 3)
     if values.ndim != 4 or len(values) != count or values.shape[3] not in (1, 3):
         raise UsageError(
-            f"expected background= as {count} images, [{count}, height, width, 3], but got {list(np.shape(given))}."
+            f"expected background= as {count} images, [{count}, height, width, 3], but got {list(np.shape(images))}."
         )
     values = values if values.min() >= 0 and values.max() <= 1 else to_unit(values)
     moved = torch.from_numpy(np.ascontiguousarray(np.moveaxis(values, 3, 1)))
@@ -234,7 +234,9 @@ def heat_over(image: NDArray[Any], heat: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def _per_channel(values: Numbers, otherwise: float, images: torch.Tensor) -> NDArray[np.float64]:
-    given = np.atleast_1d(np.asarray(otherwise if values is None else values, dtype=np.float64)).ravel()
-    if len(given) not in (1, images.shape[1]):
-        raise UsageError(f"mean= and std= have {len(given)} entries, but the images have {images.shape[1]} channels.")
-    return given.reshape(-1, 1, 1)
+    channel_values = np.atleast_1d(np.asarray(otherwise if values is None else values, dtype=np.float64)).ravel()
+    if len(channel_values) not in (1, images.shape[1]):
+        raise UsageError(
+            f"mean= and std= have {len(channel_values)} entries, but the images have {images.shape[1]} channels."
+        )
+    return channel_values.reshape(-1, 1, 1)

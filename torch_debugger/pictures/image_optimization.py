@@ -204,35 +204,35 @@ class ImageSlot:
 def image_slot(model: nn.Module, input_size: Sequence[int], like: Any) -> ImageSlot:
     size = tuple(input_size)
     if like is not None:
-        given = _as_given(model, like)
+        model_input = _input_like(model, like)
     elif not size or any(not isinstance(length, int) or length < 1 for length in size):
         raise UsageError(f"input_size is that of one example, such as (3, 64, 64), but it is {size}.")
     else:
         image = torch.zeros(1, *size)
         weight = next((value for value in model.parameters() if value.is_floating_point()), image)
         image = image.to(weight.device, weight.dtype)
-        given = MainInput(image, image)
+        model_input = MainInput(image, image)
     first = first_known(model)
-    if isinstance(first, _ConvNd) and given.tensor.dim() == len(first.kernel_size) + 1:
-        given = with_batch_of_one(given)
-    return ImageSlot(given, takes_series(model, given.tensor))
+    if isinstance(first, _ConvNd) and model_input.tensor.dim() == len(first.kernel_size) + 1:
+        model_input = with_batch_of_one(model_input)
+    return ImageSlot(model_input, takes_series(model, model_input.tensor))
 
 
-def _as_given(model: nn.Module, like: Any) -> MainInput:
+def _input_like(model: nn.Module, like: Any) -> MainInput:
     inputs = without_labels(model, take_batch(like, _SOME))
-    given = main_input(model, inputs, lambda each: each.dim() > 1, _WANTED)
-    if given.tensor.is_floating_point():
-        return given
-    if given.tensor.dtype != torch.uint8 or given.tensor.dim() < 3:
+    model_input = main_input(model, inputs, lambda each: each.dim() > 1, _WANTED)
+    if model_input.tensor.is_floating_point():
+        return model_input
+    if model_input.tensor.dtype != torch.uint8 or model_input.tensor.dim() < 3:
         raise UsageError(INTEGERS)
     # pixels of 0 to 255 are no tokens: they are climbed as numbers with a fraction
-    pixels = given.tensor.float()
-    return MainInput(exchanged(given.inputs, lambda each: pixels if each is given.tensor else each), pixels)
+    pixels = model_input.tensor.float()
+    return MainInput(exchanged(model_input.inputs, lambda each: pixels if each is model_input.tensor else each), pixels)
 
 
-def refuse_tokens(module: nn.Module, given: tuple[Any, ...]) -> None:
+def refuse_tokens(module: nn.Module, arguments: tuple[Any, ...]) -> None:
     """A hook before an embedding: it would say the same in other words."""
-    if given and isinstance(given[0], torch.Tensor) and given[0].is_floating_point():
+    if arguments and isinstance(arguments[0], torch.Tensor) and arguments[0].is_floating_point():
         raise UsageError(INTEGERS)
 
 

@@ -41,9 +41,9 @@ def first_known(model: nn.Module) -> nn.Module | None:
     return next((module for module in model.modules() if has_known_channels(module)), None)
 
 
-def takes_series(model: nn.Module, given: torch.Tensor) -> bool:
+def takes_series(model: nn.Module, tensor: torch.Tensor) -> bool:
     """[B, T, F], the channels behind time: the kind of the first layer tells it from [B, C, T]."""
-    return given.dim() == 3 and (first := first_known(model)) is not None and channels_behind(first)
+    return tensor.dim() == 3 and (first := first_known(model)) is not None and channels_behind(first)
 
 
 @dataclass
@@ -137,20 +137,20 @@ class Goal:
         return channel.mean() if self.kind == "logit" else channel.max()
 
 
-def asked_goals(
+def requested_goals(
     unit: Which | None,
     channel: int | Iterable[int] | None,
     channels: Iterable[int] | None,
     logit: int | Iterable[int] | None,
 ) -> list[Goal]:
     """One number is a channel as a whole, wherever it is strongest; several numbers are one place of it."""
-    given: dict[str, Any] = {"unit": unit, "channel": channel, "channels": channels, "logit": logit}
-    asked = {name: value for name, value in given.items() if value is not None}
-    if len(asked) > 1:
+    options: dict[str, Any] = {"unit": unit, "channel": channel, "channels": channels, "logit": logit}
+    chosen = {name: value for name, value in options.items() if value is not None}
+    if len(chosen) > 1:
         raise UsageError("give one of `unit`, `channel`, `channels` and `logit`, or none for the whole layer.")
-    if not asked:
+    if not chosen:
         return [Goal("layer")]
-    ((name, value),) = asked.items()
+    ((name, value),) = chosen.items()
     if name == "unit":
         several = list(value) if np.ndim(value) > 1 else [value]
         goals = [_goal("unit" if np.ndim(one) else "channel", one) for one in several]
@@ -206,15 +206,15 @@ def reach(model: nn.Module, layer: Layer, one: Any, two: Any) -> ReachedLayer:
     path, module = one_layer(model, layer)
     last, outputs, axes = LastKnown(), list[Any](), list[int]()
 
-    def after(call: str, called: nn.Module, given: Any, output: Any) -> None:
+    def after(call: str, called: nn.Module, arguments: Any, output: Any) -> None:
         if has_known_channels(called):
             last.see(called, output)
         if called is module:
             outputs.append(output)
-            axes.append(last.channel_axis(given_by(path, outputs)))
+            axes.append(last.channel_axis(last_output(path, outputs)))
 
-    heard = {name: each for name, each in model.named_modules() if has_known_channels(each) or each is module}
-    with listening(heard, after):
+    watched_layers = {name: each for name, each in model.named_modules() if has_known_channels(each) or each is module}
+    with listening(watched_layers, after):
         try:
             pass_to(model, one)
         except UsageError:
@@ -222,7 +222,7 @@ def reach(model: nn.Module, layer: Layer, one: Any, two: Any) -> ReachedLayer:
         except Exception:  # of the user's own forward: behind the layer it does not matter, that part never runs
             if not outputs:
                 raise
-    single = given_by(path, outputs)
+    single = last_output(path, outputs)
     cut = CutForward(model, path, module, len(outputs))
     return ReachedLayer(cut, UnitLayout(batch_axis(single.shape, cut(two).shape), axes[-1]), single)
 
@@ -243,7 +243,7 @@ class CutForward:
         """The hook is gone when this returns: a backward that runs parts of the forward again is not cut."""
         outputs: list[Any] = []
 
-        def after(module: nn.Module, given: Any, output: Any) -> None:
+        def after(module: nn.Module, arguments: Any, output: Any) -> None:
             outputs.append(output)
             if len(outputs) == self._calls:
                 raise _ReachedError
@@ -255,10 +255,10 @@ class CutForward:
             pass
         finally:
             handle.remove()
-        return given_by(self.path, outputs)
+        return last_output(self.path, outputs)
 
 
-def given_by(path: str, outputs: list[Any]) -> torch.Tensor:
+def last_output(path: str, outputs: list[Any]) -> torch.Tensor:
     """The tensor of a layer's last call: its logits where it gives several things by name."""
     if not outputs:
         raise UsageError(f"layer `{path}` is not called in this model's forward for this input.")

@@ -50,7 +50,7 @@ def activations(
     keep_one = keeper(keep)
     seen: dict[str, Any] = {}
 
-    def look(call: str, module: nn.Module, given: Any, output: Any) -> None:
+    def look(call: str, module: nn.Module, arguments: Any, output: Any) -> None:
         seen.update({call + way: keep_one(tensor) for way, tensor in named_leaves(output)})
 
     with as_if_never(inner), torch.set_grad_enabled(grad), listening(chosen, look) as ran:
@@ -131,7 +131,7 @@ class _Follower:
         self._seen: dict[str, Any] = {}  # None: no gradient came back yet
         self._views: dict[str, tuple[torch.Tensor, Any]] = {}
 
-    def follow(self, call: str, module: nn.Module, given: Any, output: Any) -> None:
+    def follow(self, call: str, module: nn.Module, arguments: Any, output: Any) -> None:
         for way, tensor in named_leaves(output):
             where = call + way
             self._seen[where] = None
@@ -189,16 +189,16 @@ class Tap:
         self._look = look
         self._nodes: list[RemovableHandle] = []  # hooks on autograd nodes
         self._most_nodes = 1024
-        self._held = contextlib.ExitStack()
+        self._hooks = contextlib.ExitStack()
         with contextlib.ExitStack() as stack:
             stack.enter_context(uncompiled())
             stack.callback(self._remove_from_nodes)
             for path, module in chosen.items():
                 stack.callback(self._put_on(path, module, on).remove)
-            self._held = stack.pop_all()
+            self._hooks = stack.pop_all()
 
     def remove(self) -> None:
-        self._held.close()
+        self._hooks.close()
 
     def __enter__(self) -> Tap:
         return self

@@ -136,8 +136,8 @@ class CurveLine:
 
     @property
     def odd(self) -> NDArray[np.bool_]:
-        odd: NDArray[np.bool_] = ~np.isfinite(self.values)
-        return odd
+        not_finite: NDArray[np.bool_] = ~np.isfinite(self.values)
+        return not_finite
 
 
 @dataclass(frozen=True)

@@ -357,10 +357,10 @@ class NamedLosses:
 
 def losses_in(frame: FrameType | None) -> dict[str, torch.Tensor]:
     """The variables of a frame that are one number and have a graph."""
-    held = locals_of(frame) if frame is not None else {}
+    frame_locals = locals_of(frame) if frame is not None else {}
     return {
         name: value
-        for name, value in held.items()
+        for name, value in frame_locals.items()
         if type(value) is torch.Tensor and value.grad_fn is not None and value.numel() == 1
     }
 

@@ -111,8 +111,8 @@ class ModelDrawing:
         from torch_debugger.pictures.model_graph_plot import model_figure
         from torch_debugger.pictures.picture import Picture
 
-        scene, heading = self._parts.scene(self._opened(depth, expanded)), self._heading()
-        return Picture(self._title(), {}, lambda: model_figure(scene, heading))
+        drawing, heading = self._parts.scene(self._opened(depth, expanded)), self._heading()
+        return Picture(self._title(), {}, lambda: model_figure(drawing, heading))
 
     def to_dict(self) -> dict[str, Any]:
         """Modules, boxes, edges, and the layout of every module's inside: ready for JSON."""
@@ -223,23 +223,23 @@ TIP_MARKER = (
 _ROUND = {INPUT: 14, OUTPUT: 14, OPERATION: 10}
 
 
-def model_svg(scene: GraphDrawing, heading: Sequence[str]) -> str:
-    width = max(scene.width, 420.0)
+def model_svg(drawing: GraphDrawing, heading: Sequence[str]) -> str:
+    width = max(drawing.width, 420.0)
     wrapped = [part for line in heading for part in textwrap.wrap(line, int(width / 7.5))]
     width = max([width, *(text_width(line, 14, bold=not at) for at, line in enumerate(wrapped))]) + 2 * MARGIN
     top = MARGIN + LINE * len(wrapped)
-    height = top + scene.height + MARGIN - HEAD + 12
-    left = (width - scene.width) / 2
+    height = top + drawing.height + MARGIN - HEAD + 12
+    left = (width - drawing.width) / 2
     words = [
         _text(MARGIN, MARGIN + LINE * (at + 0.75), line, "quiet" if at else "title") for at, line in enumerate(wrapped)
     ]
     shown = "".join(
         [
-            *(f'<g class="frame {box.part.kind}">{_rect(box, 8)}</g>' for box in scene.frames),
-            *(_line(line) for line in scene.lines),
-            *(_head(box) for box in scene.frames),
-            *(_text(words.x, words.y + 3.5, words.text, "words", anchor="middle") for words in scene.words),
-            *(_box(box) for box in scene.boxes),
+            *(f'<g class="frame {box.part.kind}">{_rect(box, 8)}</g>' for box in drawing.frames),
+            *(_line(line) for line in drawing.lines),
+            *(_head(box) for box in drawing.frames),
+            *(_text(words.x, words.y + 3.5, words.text, "words", anchor="middle") for words in drawing.words),
+            *(_box(box) for box in drawing.boxes),
         ]
     )
     return (
@@ -292,9 +292,9 @@ def _rect(box: GraphBox, radius: float, shift: float = 0.0, name: str = "") -> s
 
 
 def _line(line: Connector) -> str:
-    told = f"<title>{escaped(line.told)}</title>" if line.told else ""
+    title = f"<title>{escaped(line.told)}</title>" if line.told else ""
     tip = ' marker-end="url(#td-tip)"' if line.arrow else ""
-    return f'<path class="line" d="{path_of(line)}"{tip}>{told}</path>'
+    return f'<path class="line" d="{path_of(line)}"{tip}>{title}</path>'
 
 
 def path_of(line: Connector) -> str:

@@ -32,19 +32,19 @@ _COLOURS = {  # inside, around
 _PLAIN = ("#f6f8fa", "#8c9aa8")
 
 
-def model_figure(scene: GraphDrawing, heading: Sequence[str]) -> Figure:
-    wide = max([scene.width, *(text_width(line, 14) for line in heading)]) + 2 * _MARGIN
+def model_figure(drawing: GraphDrawing, heading: Sequence[str]) -> Figure:
+    wide = max([drawing.width, *(text_width(line, 14) for line in heading)]) + 2 * _MARGIN
     top = _MARGIN + _LINE * len(heading)
-    high = top + scene.height + _MARGIN
+    high = top + drawing.height + _MARGIN
     scale = min(1.0, _MOST_INCHES * _PER_INCH / max(wide, high))
     figure = new_figure(wide / _PER_INCH * scale, high / _PER_INCH * scale)
     figure.set_layout_engine("none")
     axes = figure.add_axes((0, 0, 1, 1))
     axes.set_axis_off()
-    left = (wide - scene.width) / 2
+    left = (wide - drawing.width) / 2
     axes.set_xlim(-left, wide - left)
     axes.set_ylim(high - top, -top)
-    _GraphDrawing(axes, scale).draw(scene, heading, _MARGIN - left, _MARGIN - top)
+    _GraphDrawing(axes, scale).draw(drawing, heading, _MARGIN - left, _MARGIN - top)
     return figure
 
 
@@ -53,19 +53,19 @@ class _GraphDrawing:
         self._axes = axes
         self._points = 72 / _PER_INCH * scale  # of one of our units
 
-    def draw(self, scene: GraphDrawing, heading: Sequence[str], x: float, y: float) -> None:
+    def draw(self, drawing: GraphDrawing, heading: Sequence[str], x: float, y: float) -> None:
         for at, title in enumerate(heading):
             size, weight = (14, "bold") if not at else (12, "normal")
             self._text(x, y + _LINE * (at + 0.5), title, size, INK, weight, "left")
-        for frame in scene.frames:
+        for frame in drawing.frames:
             self._rectangle(frame, "#1f6feb0c", "#9fb8d6", 8)
-        for line in scene.lines:
+        for line in drawing.lines:
             self._line(line)
-        for frame in scene.frames:
+        for frame in drawing.frames:
             self._name(frame.caption, frame.x + 12, frame.y + HEAD / 2, in_head=True)
-        for words in scene.words:
+        for words in drawing.words:
             self._text(words.x, words.y, words.text, 12, _QUIET, halo=True)
-        for box in scene.boxes:
+        for box in drawing.boxes:
             self._box(box)
 
     def _box(self, box: GraphBox) -> None:

@@ -129,10 +129,10 @@ def main_input(model: nn.Module, inputs: Inputs, fits: Callable[[torch.Tensor], 
     raise UsageError(f"expected {wanted}, but got {shapes}.")
 
 
-def with_batch_of_one(given: MainInput) -> MainInput:
+def with_batch_of_one(model_input: MainInput) -> MainInput:
     """One example as a batch of one."""
-    one = given.tensor.unsqueeze(0)
-    return MainInput(exchanged(given.inputs, lambda each: one if each is given.tensor else each), one)
+    one = model_input.tensor.unsqueeze(0)
+    return MainInput(exchanged(model_input.inputs, lambda each: one if each is model_input.tensor else each), one)
 
 
 # One run of a model with ears on several of its layers, in the order in which they are called.
@@ -151,12 +151,12 @@ def record_layers(
     """What `keep` makes of each layer's output in the moment it is there, before anybody writes into it. By the
     path of the call, `act` and `act#2`, or of the layer alone with its last call; None: all layers that hold no
     others."""
-    heard: dict[str, Heard] = {}
+    recorded: dict[str, Heard] = {}
 
-    def listen(path: str, module: nn.Module, given: Any, output: Any) -> None:
+    def listen(path: str, module: nn.Module, arguments: Any, output: Any) -> None:
         tensor = main_tensor(output, module)
         if tensor is not None and tensor.numel():
-            heard[path.partition("#")[0] if last_only else path] = keep(module, tensor.detach())
+            recorded[path.partition("#")[0] if last_only else path] = keep(module, tensor.detach())
 
     tensor = first_tensor(dict(inputs) if hasattr(inputs, "keys") else inputs)
     with for_a_picture(model) as inner:
@@ -168,9 +168,9 @@ def record_layers(
     # Of a pattern or a class some may stay silent; what was named must speak.
     named = [layers] if isinstance(layers, (str, type, nn.Module)) else list(layers or ())
     for path in chosen:
-        if path not in heard and (not heard or path in named):
+        if path not in recorded and (not recorded or path in named):
             raise UsageError(f"layer `{path}` was not called, or gave no tensor, for this input.")
-    return heard
+    return recorded
 
 
 def several_layers(model: nn.Module, layers: SeveralLayers | None) -> dict[str, nn.Module]:

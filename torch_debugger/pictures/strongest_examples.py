@@ -25,9 +25,9 @@ from torch_debugger.pictures.layer_units import (
     Goal,
     ReachedLayer,
     Which,
-    asked_goals,
     checked_goals,
     reach,
+    requested_goals,
     takes_series,
 )
 from torch_debugger.pictures.model_runs import Layer
@@ -61,7 +61,7 @@ def top_examples(
     decode. The arrays that come back: `examples`, `strengths`, `numbers` (in the loader's order), `places` (in
     the layer's map) and `weights`, how much each place of an example counts.
     """
-    goals = asked_goals(unit, channel, None, logit)
+    goals = requested_goals(unit, channel, None, logit)
     if len(goals) > 1:
         raise UsageError(f"examples are shown for one unit at a time, but {len(goals)} came.")
     if goals[0].kind == "layer":
@@ -161,17 +161,17 @@ def shown_tensor(inputs: Any) -> torch.Tensor:
 def looks_at(model: nn.Module, reached: ReachedLayer, goal: Goal, example: RankedExample) -> torch.Tensor:
     """[H, W], [T] or [F]: the weight of each place. Where a layer has one position for each token, it is what
     the unit gave there."""
-    given = shown_tensor(example.inputs)
-    if given.is_floating_point():
-        leaf = given.detach().clone().requires_grad_()
-        inputs = exchanged(example.inputs, lambda each: leaf.clone() if each is given else each.clone())
+    tensor = shown_tensor(example.inputs)
+    if tensor.is_floating_point():
+        leaf = tensor.detach().clone().requires_grad_()
+        inputs = exchanged(example.inputs, lambda each: leaf.clone() if each is tensor else each.clone())
         slope = _slope(reached, goal, example, inputs, [leaf])[0].abs()
-        return slope if slope.dim() < 2 else slope.sum(-1 if takes_series(model, given) else 0)
-    if example.map.shape == given.shape[1:]:
+        return slope if slope.dim() < 2 else slope.sum(-1 if takes_series(model, tensor) else 0)
+    if example.map.shape == tensor.shape[1:]:
         return example.map
-    with _embedded(model, given) as leaves:
+    with _embedded(model, tensor) as leaves:
         slope = _slope(reached, goal, example, exchanged(example.inputs, torch.Tensor.clone), leaves)
-    return slope[0].abs().flatten(given.dim() - 1).sum(-1) if slope.dim() > 1 else torch.zeros(given.shape[1:])
+    return slope[0].abs().flatten(tensor.dim() - 1).sum(-1) if slope.dim() > 1 else torch.zeros(tensor.shape[1:])
 
 
 def _slope(
@@ -197,8 +197,8 @@ def _embedded(model: nn.Module, tokens: torch.Tensor) -> Iterator[list[torch.Ten
     """What the first embedding of the tokens gives, as something that gradients reach."""
     leaves: list[torch.Tensor] = []
 
-    def after(module: nn.Module, given: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor | None:
-        if leaves or given[0].shape != tokens.shape:
+    def after(module: nn.Module, arguments: tuple[Any, ...], output: torch.Tensor) -> torch.Tensor | None:
+        if leaves or arguments[0].shape != tokens.shape:
             return None
         leaves.append(output.detach().requires_grad_())
         return leaves[0].clone()

@@ -235,7 +235,7 @@ class KeptOutputs:
         with listening(layers, self._keep):
             yield
 
-    def _keep(self, call: str, module: nn.Module, given: Any, output: Any) -> Any:
+    def _keep(self, call: str, module: nn.Module, arguments: Any, output: Any) -> Any:
         path = call.partition("#")[0]
         tensor = first_tensor(output)
         if tensor is None or not tensor.is_floating_point():
@@ -313,18 +313,18 @@ class OtherReLUs(TorchFunctionMode):
         if func not in _RELUS and func not in _RELUS_IN_PLACE:
             return func(*args, **keywords)
         self.met += 1
-        given = args[0] if args else keywords["input"]
-        made = _OtherReLU.apply(given, self._backward)  # type: ignore[no-untyped-call]
+        tensor = args[0] if args else keywords["input"]
+        made = _OtherReLU.apply(tensor, self._backward)  # type: ignore[no-untyped-call]
         in_place = func in _RELUS_IN_PLACE or keywords.get("inplace", args[1] if len(args) > 1 else False)
-        return given.copy_(made) if in_place else made
+        return tensor.copy_(made) if in_place else made
 
 
 class _OtherReLU(torch.autograd.Function):
     @staticmethod
-    def forward(ctx: Any, given: torch.Tensor, backward: Any) -> torch.Tensor:
-        ctx.save_for_backward(given > 0)
+    def forward(ctx: Any, tensor: torch.Tensor, backward: Any) -> torch.Tensor:
+        ctx.save_for_backward(tensor > 0)
         ctx.passed_back = backward
-        return given.clamp(min=0)
+        return tensor.clamp(min=0)
 
     @staticmethod
     def backward(ctx: Any, gradient: torch.Tensor) -> Any:

@@ -72,7 +72,7 @@ def grid_of(tensor: torch.Tensor, module: nn.Module, count: int, image_size: tup
     return Grid(lambda each: laid_in(found, each.transpose(0, 1)), 2, 1)
 
 
-def given_grid(tensor: torch.Tensor, reshape: Reshape) -> Grid:
+def reshaped_grid(tensor: torch.Tensor, reshape: Reshape) -> Grid:
     """Of a function from the user, which may move the channels."""
     made = reshape(tensor.detach())
     stays = tensor.dim() == 4 and made.dim() == 4 and made.shape[1] == tensor.shape[1]

@@ -214,13 +214,13 @@ class FrozenWeights:
     @contextlib.contextmanager
     def in_place(self) -> Iterator[bool]:
         """The parameters are for a while what was kept of them; yields whether anything was."""
-        held = [(p, p.data, kept) for copies in self._copies for p, kept in _pairs(copies)]
-        for parameter, _, kept in held:
+        swapped = [(p, p.data, kept) for copies in self._copies for p, kept in _pairs(copies)]
+        for parameter, _, kept in swapped:
             parameter.data = kept
         try:
-            yield bool(held)
+            yield bool(swapped)
         finally:
-            for parameter, data, _ in held:
+            for parameter, data, _ in swapped:
                 parameter.data = data
 
     def held(self) -> list[torch.Tensor]:

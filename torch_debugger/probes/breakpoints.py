@@ -59,7 +59,7 @@ class Breakpoints:
         self._posts: tuple[Breakpoint, ...] = ()
         self._asker = Asker(find_watch)
         self._steps = StepCounter()
-        self._modules = WatchedModuleCalls(self._asker, self._scene)
+        self._modules = WatchedModuleCalls(self._asker, self._condition_names)
         self._backward = Interception(torch.autograd, "backward", self._saw_loss)
         self._compile = Interception(torch, "compile", self._saw_compile)
         self._loss: float | None = None
@@ -118,11 +118,11 @@ class Breakpoints:
         if any("loss" in post.condition.names for post in self._posts):
             self._loss = _number(tensors)
         for post in self._at_loss():
-            self._asker.ask(post, self._scene(tensors={}), nearest_user_frame)
+            self._asker.ask(post, self._condition_names(tensors={}), nearest_user_frame)
 
-    def _scene(self, **given: Any) -> ConditionNames:
+    def _condition_names(self, **fields: Any) -> ConditionNames:
         watch = self._asker.find_watch()
-        return ConditionNames(step=watch.step if watch is not None else self._steps.step, loss=self._loss, **given)
+        return ConditionNames(step=watch.step if watch is not None else self._steps.step, loss=self._loss, **fields)
 
 
 @torch.no_grad()
@@ -134,10 +134,10 @@ def _number(tensors: Any) -> float | None:
 
 # A function of torch's that tells us of its calls, and is itself again when nobody listens.
 class Interception:
-    """`told(*arguments)` is called before the function, which then does what it always did."""
+    """`on_call(*arguments)` is called before the function, which then does what it always did."""
 
-    def __init__(self, owner: Any, name: str, told: Callable[..., None]) -> None:
-        self._owner, self._name, self._told = owner, name, told
+    def __init__(self, owner: Any, name: str, on_call: Callable[..., None]) -> None:
+        self._owner, self._name, self._on_call = owner, name, on_call
         self._original: Any = None
         self._ours: Any = None
 
@@ -154,7 +154,7 @@ class Interception:
     def _around(self, original: Any) -> Any:
         def function(*arguments: Any, **keywords: Any) -> Any:
             if self._ours is function:
-                self._told(*arguments, **keywords)
+                self._on_call(*arguments, **keywords)
             with hidden_in_tracebacks:
                 return original(*arguments, **keywords)
 

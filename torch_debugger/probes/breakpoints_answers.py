@@ -48,18 +48,18 @@ class Asker:
         asleep = watch is not None and not watch.active
         return not (getattr(self._busy, "now", False) or asleep or getpid() != self._pid)
 
-    def ask(self, breakpoint: Breakpoint, scene: ConditionNames, find_frame: Callable[[], FrameType]) -> None:
+    def ask(self, breakpoint: Breakpoint, names: ConditionNames, find_frame: Callable[[], FrameType]) -> None:
         if breakpoint.removed or not self.is_awake():
             return
-        if breakpoint.moment is StopMoment.STEP and breakpoint.last_step == scene.step:
+        if breakpoint.moment is StopMoment.STEP and breakpoint.last_step == names.step:
             return
         self._busy.now = True
         try:
-            if not unseen(holds, breakpoint.condition.tree, scene):
+            if not unseen(holds, breakpoint.condition.tree, names):
                 return
         except Exception as error:  # the promise: a condition that fails never reaches the training
             say(
-                f"the breakpoint `{breakpoint}` failed at {scene.path or 'the loss'} ({type(error).__name__}: "
+                f"the breakpoint `{breakpoint}` failed at {names.path or 'the loss'} ({type(error).__name__}: "
                 f"{error}) and is taken off; the training goes on."
             )
             breakpoint.remove()
@@ -67,16 +67,16 @@ class Asker:
         finally:
             self._busy.now = False
         breakpoint.hits += 1
-        breakpoint.last_step = scene.step
+        breakpoint.last_step = names.step
         if not breakpoint.stops:
             return
         frame, watch = find_frame(), self.find_watch()
-        where = f" in `{scene.path}`" if scene.path else ""
-        reason = f"`{breakpoint}` holds at step {scene.step}{where}"
+        where = f" in `{names.path}`" if names.path else ""
+        reason = f"`{breakpoint}` holds at step {names.step}{where}"
         self._busy.now = True
         try:
             with watch.asleep() if watch is not None else nullcontext():
-                breakpoint.stops = stop(frame, reason, scene.at_hand(), breakpoint.remove)
+                breakpoint.stops = stop(frame, reason, names.at_hand(), breakpoint.remove)
         finally:
             self._busy.now = False
 
@@ -98,25 +98,25 @@ _OPERATORS: dict[str, Callable[..., Any]] = {
 }
 
 
-def holds(tree: Node, scene: ConditionNames) -> bool:
+def holds(tree: Node, names: ConditionNames) -> bool:
     """Whether the condition holds; where it has no answer, it does not."""
     try:
         with torch.no_grad():
-            return bool(_answer(tree, scene))
+            return bool(_answer(tree, names))
     except NoAnswerError:
         return False
 
 
-def _answer(node: Node, scene: ConditionNames) -> Any:
+def _answer(node: Node, names: ConditionNames) -> Any:
     if isinstance(node, Literal):
         return node.value
     if isinstance(node, Variable):
-        return scene.value(node.word)
+        return names.value(node.word)
     if isinstance(node, FunctionCall):
-        argument = _answer(node.argument, scene)
-        return scene.parameter(argument) if node.function == "parameter" else MEASURES[node.function](argument)
+        argument = _answer(node.argument, names)
+        return names.parameter(argument) if node.function == "parameter" else MEASURES[node.function](argument)
     if isinstance(node, IndexedTerm):
-        whole, key = _answer(node.whole, scene), _answer(node.key, scene)
+        whole, key = _answer(node.whole, names), _answer(node.key, names)
         if isinstance(whole, torch.Tensor) and isinstance(key, str):
             raise NoAnswerError
         try:
@@ -124,13 +124,13 @@ def _answer(node: Node, scene: ConditionNames) -> Any:
         except (LookupError, TypeError):
             raise NoAnswerError from None
     if not isinstance(node, Junction):
-        return _operate(node.symbol, [_answer(part, scene) for part in node.parts])
+        return _operate(node.symbol, [_answer(part, names) for part in node.parts])
     # A part without an answer leaves it to the others: `loss > 5 or nan(output)` before there is a loss.
     decisive = node.word == "or"
     unknown = False
     for part in node.parts:
         try:
-            if bool(_answer(part, scene)) is decisive:
+            if bool(_answer(part, names)) is decisive:
                 return decisive
         except NoAnswerError:
             unknown = True
@@ -301,9 +301,9 @@ class ConditionNames:
 
     def parameter(self, name: str) -> torch.Tensor:
         """Of the module itself, parameter or buffer, without asking the module."""
-        held = vars(self.module) if self.module is not None else {}
+        attributes = vars(self.module) if self.module is not None else {}
         for kind in ("_parameters", "_buffers"):
-            found: torch.Tensor | None = held.get(kind, {}).get(name)
+            found: torch.Tensor | None = attributes.get(kind, {}).get(name)
             if found is not None and not nn.parameter.is_lazy(found):
                 return found
         raise NoAnswerError
@@ -324,7 +324,7 @@ _READ: dict[str, Callable[[ConditionNames], Any]] = {
 }
 
 
-def given(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+def call_input(arguments: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """`input`: the one thing a module was called with, several as a tuple, named ones under their names."""
     if keywords:
         return {**dict(enumerate(arguments)), **keywords}

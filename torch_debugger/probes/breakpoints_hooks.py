@@ -22,20 +22,20 @@ from torch.utils.hooks import RemovableHandle
 
 from torch_debugger.model.hooks import in_backward
 from torch_debugger.model.nested_tensors import tensors_in
-from torch_debugger.probes.breakpoints_answers import Asker, ConditionNames, given
+from torch_debugger.probes.breakpoints_answers import Asker, ConditionNames, call_input
 from torch_debugger.probes.breakpoints_stops import Breakpoint, StopMoment
 from torch_debugger.source.files import is_user_file
 from torch_debugger.source.frames import call_frame, is_ours, locals_of, user_frame
 from torch_debugger.source.variables import name_root
 
-MakeScene = Callable[..., ConditionNames]
+MakeNames = Callable[..., ConditionNames]
 
 
 class WatchedModuleCalls:
-    def __init__(self, asker: Asker, scene: MakeScene) -> None:
+    def __init__(self, asker: Asker, make_names: MakeNames) -> None:
         self.paths = Paths()
         self._asker = asker
-        self._scene = scene
+        self._make_names = make_names
         self._posts: tuple[Breakpoint, ...] = ()
         self._handles: list[RemovableHandle] = []
         self._calls = CallStack()
@@ -79,7 +79,7 @@ class WatchedModuleCalls:
 
     def _begin(self, call: ModuleCall, arguments: Any, outermost: bool) -> None:
         frame = call_frame(sys._getframe(2))
-        call.input = given(arguments, locals_of(frame)["kwargs"] if frame is not None else {})
+        call.input = call_input(arguments, locals_of(frame)["kwargs"] if frame is not None else {})
         if outermost:
             self._ask(call, StopMoment.STEP, nearest_user_frame)
         moments = {post.moment for post in call.posts}
@@ -112,15 +112,15 @@ class WatchedModuleCalls:
             self._ask(call, StopMoment.RETURN, nearest_user_frame, output=output)
         waiting = [post for post in call.posts if post.moment is StopMoment.GRADIENT and not post.removed]
         if waiting and self._asker.is_awake():
-            follow_gradients(call, output, waiting, self._asker, self._scene)
+            follow_gradients(call, output, waiting, self._asker, self._make_names)
 
     def _ask(self, call: ModuleCall, moment: StopMoment, find_frame: Callable[[], FrameType], **tensors: Any) -> None:
         posts = call.posts if moment is not StopMoment.STEP else self._posts
-        asked = [post for post in posts if post.moment is moment]
-        if asked and not in_backward():  # a checkpointed block runs once more: it has been asked
-            scene = self._scene(module=call.module, path=call.path, tensors={"input": call.input, **tensors})
-            for post in asked:
-                self._asker.ask(post, scene, find_frame)
+        matching = [post for post in posts if post.moment is moment]
+        if matching and not in_backward():  # a checkpointed block runs once more: it has been asked
+            names = self._make_names(module=call.module, path=call.path, tensors={"input": call.input, **tensors})
+            for post in matching:
+                self._asker.ask(post, names, find_frame)
 
 
 # The frames of forwards that the user wrote, while they are alive: at their first line and at their return.
@@ -179,7 +179,7 @@ class ForwardFrames:
 #
 # Never by full backward hooks: they break models with in-place modules.
 def follow_gradients(
-    call: ModuleCall, output: Any, posts: Sequence[Breakpoint], asker: Asker, make_scene: Callable[..., ConditionNames]
+    call: ModuleCall, output: Any, posts: Sequence[Breakpoint], asker: Asker, make_names: Callable[..., ConditionNames]
 ) -> None:
     """Each tensor of the output is asked about when its own gradient arrives."""
     names = frozenset().union(*(post.condition.names for post in posts))
@@ -187,7 +187,7 @@ def follow_gradients(
     for tensor in tensors_in(output):
         if tensor.grad_fn is not None:
             recall = {"input": recall_input, "output": _remember(tensor, "output" in names)}
-            _hook(tensor, call, posts, recall, asker, make_scene)
+            _hook(tensor, call, posts, recall, asker, make_names)
 
 
 def _hook(
@@ -196,7 +196,7 @@ def _hook(
     posts: Sequence[Breakpoint],
     recall: dict[str, Callable[[], Any]],
     asker: Asker,
-    make_scene: Callable[..., ConditionNames],
+    make_names: Callable[..., ConditionNames],
 ) -> None:
     index, module, path = tensor.output_nr, call.module, call.path
 
@@ -204,9 +204,9 @@ def _hook(
         if gradients[index] is None or all(post.removed for post in posts):
             return
         tensors = {**{name: read() for name, read in recall.items()}, "grad": gradients[index]}
-        scene = make_scene(module=module, path=path, tensors=tensors)
+        names = make_names(module=module, path=path, tensors=tensors)
         for post in posts:
-            asker.ask(post, scene, nearest_user_frame)
+            asker.ask(post, names, nearest_user_frame)
 
     assert tensor.grad_fn is not None
     tensor.grad_fn.register_prehook(arrived)

@@ -164,7 +164,7 @@ class ModuleSpans:
         self._calls.append("")
         self._change()
 
-    def _leave(self, path: str, module: nn.Module, given: Any, output: Any) -> None:
+    def _leave(self, path: str, module: nn.Module, inputs: Any, output: Any) -> None:
         while self._open:
             left, call = self._open.pop()
             if left is module:

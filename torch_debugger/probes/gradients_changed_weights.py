@@ -60,7 +60,7 @@ class GraphWeights(Probe):
         if depth == DEEP and self._looks < self.MOST_LOOKS:
             self.replaced.begin_step()
 
-    def see_output(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
+    def see_output(self, path: str, module: nn.Module, inputs: Any, made: Any) -> None:
         """After each module of a deep step; those of whole models count."""
         root = self.backward.roots.of(module)
         if root is None or root.name != path or in_transform():
@@ -102,7 +102,7 @@ class WrittenValues:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._told: Counter[str] = Counter()
+        self._reports: Counter[str] = Counter()
 
     @no_grad()
     def compare(
@@ -156,8 +156,8 @@ class WrittenValues:
                 self._tell(DataWritten(write.target, value.numel(), False, 0.0, *where))
 
     def _tell(self, fact: DataWritten) -> None:
-        self._told[fact.name] += 1
-        if self._told[fact.name] <= self.MOST_TOLD:
+        self._reports[fact.name] += 1
+        if self._reports[fact.name] <= self.MOST_TOLD:
             self.watch.emit(fact)
 
 
@@ -210,14 +210,14 @@ class ReplacedParameters:
         known = self._of(module) if module is not None else None
         if module is None or known is None:
             return
-        held = self.optimizers.parameter_ids()
+        optimized = self.optimizers.parameter_ids()
         used = dict(zip(forward.names, forward.parameters, strict=True))
         for name, parameter in module.named_parameters():
             key, then = id(parameter), used.get(name, 0)
             before, known.at_look[name] = known.at_look.get(name), key
-            if then in held and then in leaves:
+            if then in optimized and then in leaves:
                 known.trained.add(name)
-            if name not in known.trained or key in held or not parameter.requires_grad:
+            if name not in known.trained or key in optimized or not parameter.requires_grad:
                 continue
             if then in leaves and then != key and then == known.at_start.get(name):
                 known.in_step.add(name)

@@ -41,7 +41,7 @@ class Scaler(Probe):
         self.optimizers = optimizers
         self._stepping = False  # inside GradScaler.step
         self._backward = Place()
-        self._told: dict[str, int] = {}
+        self._reports: dict[str, int] = {}
 
     def install(self, patches: Patches) -> None:
         patches.replace(torch.amp.GradScaler, "scale", self._around_scale)
@@ -132,16 +132,16 @@ class Scaler(Probe):
         if found:
             self.watch.transfer.send(found[0].reshape(1), deliver)
 
-    def _before_update(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _before_update(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         """Told on deep steps."""
         if not self._stepping:
-            self.watch.probe(self.name, self._stepped_alone, held, optimizer)
+            self.watch.probe(self.name, self._stepped_alone, tracked, optimizer)
 
-    def _stepped_alone(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _stepped_alone(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         """A step without the scaler that made the gradients so large."""
         scaler = self.scaler_of(optimizer)
         if scaler is not None:
-            self.tell("stepped", scaler, held.name, place_of(user_frame(2)))
+            self.tell("stepped", scaler, tracked.name, place_of(user_frame(2)))
 
     # Gradients that are still scaled
 
@@ -158,8 +158,8 @@ class Scaler(Probe):
     def tell(
         self, fault: str, scaler: Any, optimizer: str, place: Place, limit: float = math.nan, norm: Any = None
     ) -> None:
-        self._told[fault] = self._told.get(fault, 0) + 1
-        if self._told[fault] > self.TOLD or scaler._scale is None:
+        self._reports[fault] = self._reports.get(fault, 0) + 1
+        if self._reports[fault] > self.TOLD or scaler._scale is None:
             return
         step, scale = self.watch.step, scaler._scale.clone().reshape(1)
         found = norm.detach().float().reshape(1) if isinstance(norm, torch.Tensor) else scale.new_tensor([math.nan])
@@ -173,8 +173,8 @@ class Scaler(Probe):
         self.watch.transfer.send(torch.cat((scale, found.to(scale.device))), deliver)
 
     def name_of(self, optimizer: Any) -> str:
-        held = self.optimizers.held.get(id(optimizer))
-        return (held.name if held else "") or name_of(optimizer, user_frame(2)) or "optimizer"
+        tracked = self.optimizers.held.get(id(optimizer))
+        return (tracked.name if tracked else "") or name_of(optimizer, user_frame(2)) or "optimizer"
 
 
 # Which losses a GradScaler has multiplied, and what they were before.
@@ -205,10 +205,10 @@ class ScaledLosses:
         self.kinds = set()
         self._waiting = []
 
-    def made(self, scaler: Any, given: torch.Tensor, made: torch.Tensor) -> None:
-        value = given.detach() if given.numel() == 1 else None
+    def made(self, scaler: Any, unscaled: torch.Tensor, made: torch.Tensor) -> None:
+        value = unscaled.detach() if unscaled.numel() == 1 else None
         self.scaler = weakref.ref(scaler)
-        self._waiting.append(ScaledLoss(self.scaler, weakref.ref(given), weakref.ref(made), value))
+        self._waiting.append(ScaledLoss(self.scaler, weakref.ref(unscaled), weakref.ref(made), value))
         del self._waiting[: -self.LIMIT]
 
     def meet(self, loss: torch.Tensor) -> torch.Tensor:
@@ -269,15 +269,15 @@ class Clipping(Probe):
         """clip_grad_value_ does not tell the norm it found."""
         norm_of = _norm if limit == "clip_value" else _unknown
         live = self.scaler.optimizers.live()
-        return [(held, optimizer, _version(optimizer), norm_of(optimizer)) for held, optimizer in live]
+        return [(tracked, optimizer, _version(optimizer), norm_of(optimizer)) for tracked, optimizer in live]
 
     def _compare(
         self, before: Versions, takes: inspect.Signature, limit: str, arguments: Any, keywords: Any, result: Any
     ) -> None:
-        given = takes.bind(*arguments, **keywords).arguments.get(limit)
+        argument = takes.bind(*arguments, **keywords).arguments.get(limit)
         place, step = place_of(user_frame(2)), self.watch.step
-        value = float(given) if isinstance(given, int | float) else math.nan
-        for held, optimizer, version, norm in before:
+        value = float(argument) if isinstance(argument, int | float) else math.nan
+        for tracked, optimizer, version, norm in before:
             if _version(optimizer) == version:
                 continue
             scaler, name = self.scaler.scaler_of(optimizer), self.scaler.name_of(optimizer)
@@ -286,7 +286,7 @@ class Clipping(Probe):
             elif scaler is None:
                 found = result.detach().float() if isinstance(result, torch.Tensor) else norm
                 left = _norm(optimizer) if limit == "clip_value" else torch.full_like(found, math.nan)
-                late = held.steps > 0 and self.watch.clock.backwards == held.backwards
+                late = tracked.steps > 0 and self.watch.clock.backwards == tracked.backwards
 
                 def deliver(both: Any, name: str = name, late: bool = late) -> None:
                     self.watch.emit(ClipFact(step, name, place, value, float(both[0]), late, float(both[1])))

@@ -114,12 +114,12 @@ class Unreached(Probe):
 
 def unreached_parts(module: nn.Module, root: str, rows: tuple[LedgerRow, ...]) -> list[str]:
     """The largest modules of which nothing that an optimizer holds has a gradient, then single parameters."""
-    held = [row for row in rows if row.trainable and row.in_optimizer]
-    lost = {row.name for row in held if row.gradient == "none"}
+    optimized = [row for row in rows if row.trainable and row.in_optimizer]
+    lost = {row.name for row in optimized if row.gradient == "none"}
     found: list[str] = []
     for path, _ in module.named_modules():
         full = f"{root}.{path}" if path else root
-        own = [row.name for row in held if _lies_in(row.name, full)] if lost else []
+        own = [row.name for row in optimized if _lies_in(row.name, full)] if lost else []
         if own and lost.issuperset(own) and not any(_lies_in(full, part) for part in found):
             found.append(full)
     return found + sorted(name for name in lost if not any(_lies_in(name, part) for part in found))

@@ -61,7 +61,7 @@ class Backward(Probe):
         self._sites: dict[tuple[str, int], LossSite] = {}
         self._sums: dict[str, tuple[float, int]] = {}  # site -> sum of its losses in this step, count
         self._looks: dict[str, int] = {}  # by site, in this step
-        self._graphs_told: dict[str, int] = {}
+        self._graph_reports: dict[str, int] = {}
         self._graph_seen: dict[str, int] = {}
         self._typical_loss: float | None = None
         self._accumulates = False  # the last step had several backwards of one loss
@@ -193,12 +193,12 @@ class Backward(Probe):
             self.watch.probe("loss terms", self._read_terms, loss, site, names)
         nodes, truncated = read_nodes(loss.grad_fn, names, factors=not self.saved_hooks)
         signature = hash(tuple((node.op, node.shape) for node in nodes))
-        told = self._graphs_told.get(site.name, 0)
-        if told >= self.GRAPHS and self._graph_seen.get(site.name) == signature:
+        reports = self._graph_reports.get(site.name, 0)
+        if reports >= self.GRAPHS and self._graph_seen.get(site.name) == signature:
             return
-        if told >= 4 * self.GRAPHS:
+        if reports >= 4 * self.GRAPHS:
             return  # a graph that never repeats is told often enough
-        self._graphs_told[site.name] = told + 1
+        self._graph_reports[site.name] = reports + 1
         self._graph_seen[site.name] = signature
         nodes = tuple(self._with_place(node, site.place) for node in nodes)
         value = math.nan if self.watch.transfer.lags(loss) else item_of(loss)
@@ -213,7 +213,7 @@ class Backward(Probe):
         made = assignment_before(site.place, loss_name(site.place)) or site.place
         known = (site.name, self.watch.step, made)
         looks = read_terms(nodes, *known)
-        if self._graphs_told.get(site.name, 0) < self.GRAPHS:
+        if self._graph_reports.get(site.name, 0) < self.GRAPHS:
             rows = read_token_targets(nodes, names, *known)
             looks += [rows] if rows is not None else []
         for look in looks:

@@ -106,8 +106,8 @@ def _choose(node: Any, known: tuple[str, int, Place]) -> list[TermLook]:
 
     def record(found: Sequence[float]) -> Record:
         low, high, lost, *rest = found
-        told, given = tuple(rest[: len(counts)]), tuple(rest[len(counts) :])
-        return ClassTargets(*known, shape, reduction, ignored, low, high, lost, told, given, total)
+        class_counts, class_weights = tuple(rest[: len(counts)]), tuple(rest[len(counts) :])
+        return ClassTargets(*known, shape, reduction, ignored, low, high, lost, class_counts, class_weights, total)
 
     return [TermLook(numbers, record)]
 
@@ -178,13 +178,13 @@ def _linear(node: Any, count: int) -> torch.Tensor | None:
     is_turned = weight_leaf is not None and op_name(weight_leaf) == "T"
     bias = getattr(bias_leaf, "variable", None)
     turned = getattr(weight_leaf.next_functions[0][0], "variable", None) if is_turned else None
-    given: Any = saved(node, "_saved_mat1")
+    inputs: Any = saved(node, "_saved_mat1")
     weight: Any = saved(node, "_saved_mat2") if turned is None else turned.t()
-    if bias is None or not all(map(_is_plain, (bias, given, weight))) or weight.numel() > _MOST_WEIGHTS:
+    if bias is None or not all(map(_is_plain, (bias, inputs, weight))) or weight.numel() > _MOST_WEIGHTS:
         return None
-    if len(given) * weight.shape[1] != count:
+    if len(inputs) * weight.shape[1] != count:
         return None
-    return torch.addmm(bias.detach(), given.detach()[:_ROWS], weight.detach())
+    return torch.addmm(bias.detach(), inputs.detach()[:_ROWS], weight.detach())
 
 
 def _is_plain(value: Any) -> bool:

@@ -108,7 +108,7 @@ def _look(loss: Any, rows: torch.Tensor, names: dict[int, str], known: tuple[str
     def record(found: Sequence[float]) -> Record:
         along, across = found[:7], found[7:14]
         turned = across[2] > 2 * along[2] + 0.1  # sequences run down the columns, by their ends
-        last, ended, in_tails, elsewhere, shortest, longest, given = across if turned else along
+        last, ended, in_tails, elsewhere, shortest, longest, token_weight = across if turned else along
         # The next token, if any embedding read that; else the one distance that fits.
         fitting: list[tuple[str, int]] = []
         for number, read in enumerate(embeddings):
@@ -119,7 +119,7 @@ def _look(loss: Any, rows: torch.Tensor, names: dict[int, str], known: tuple[str
         name, offset = usual[0] if usual else ("", None)
         return TokenTargets(
             *known, *((length, count) if turned else (count, length)), ignored, int(last), ended, in_tails,
-            elsewhere, int(shortest), int(longest), given, offset, name, padding,
+            elsewhere, int(shortest), int(longest), token_weight, offset, name, padding,
         )  # fmt: skip
 
     return TermLook(torch.cat([*ends, *matches]), record)

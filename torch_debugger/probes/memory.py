@@ -184,7 +184,7 @@ class MemoryMoment:
         file = frame.f_code.co_filename if frame is not None else ""
         for pile in piles(frame):
             for device, size in self._sizes(pile, batch).items():
-                self._held(pile, device, size, known, file)
+                self._add_variable(pile, device, size, known, file)
         self.tally.add_all(self.lagging.held(), WATCHER)
 
     def _sizes(self, pile: Pile, batch: set[int]) -> dict[torch.device, int]:
@@ -211,7 +211,7 @@ class MemoryMoment:
         found = nodes_from([node], self._nodes, self.NODES)
         return sum(self.tally.claim(tensor) for each in found for tensor in saved_by(each))
 
-    def _held(self, pile: Pile, device: torch.device, size: int, known: KnownVariables, file: str) -> None:
+    def _add_variable(self, pile: Pile, device: torch.device, size: int, known: KnownVariables, file: str) -> None:
         at_first = min(known.sizes.setdefault(f"{device} {pile.name}", size), size)
         self.tally.put(device, VARIABLES, at_first)
         self.tally.put(device, KEPT, size - at_first)
@@ -223,8 +223,8 @@ class MemoryMoment:
         seen = known.oldest.get(pile.name)
         if seen is None or seen[0]() is not pile.sample[0]:
             seen = known.oldest[pile.name] = (weakref.ref(pile.sample[0]), self.step)
-        held = HeldByVariable(pile.name, size, pile.count, grows, seen[1], place, added)
-        self._variables.setdefault(device, []).append(held)
+        variable = HeldByVariable(pile.name, size, pile.count, grows, seen[1], place, added)
+        self._variables.setdefault(device, []).append(variable)
 
     def records(self, moment: str) -> list[MemoryLook]:
         looks = []

@@ -111,8 +111,8 @@ def _named(names: list[tuple[str, Any]]) -> Iterator[tuple[str, Any]]:
     """Variables of such names, and entries and attributes of them: history["val_loss"], self.val_loss."""
     for name, value in names:
         inside = value if type(value) is dict else own_attributes(value) if name == "self" else {}
-        held = [(key, item) for key, item in list(inside.items())[:64] if isinstance(key, str)]
-        yield from ((each, item) for each, item in [(name, value), *held] if _NAME.fullmatch(each))
+        entries = [(key, item) for key, item in list(inside.items())[:64] if isinstance(key, str)]
+        yield from ((each, item) for each, item in [(name, value), *entries] if _NAME.fullmatch(each))
 
 
 # Numbers the script logs through a SummaryWriter (torch, tensorboardX, ours) or wandb: kept as user/<tag>.

@@ -98,11 +98,11 @@ class Optimizers(Probe):
             self.watch.guard.contain("optimizers", self.watch.clock.gone, key)
 
         source = statement_at(place) if place else ""
-        held = TrackedOptimizer("", weakref.ref(optimizer, gone), place or Place(), source)
-        self.known.add(optimizer, held)
+        tracked = TrackedOptimizer("", weakref.ref(optimizer, gone), place or Place(), source)
+        self.known.add(optimizer, tracked)
         self.watch.clock.made(key)
         self.looks.several = len(self.held) > 1
-        return held
+        return tracked
 
     # Stepping
 
@@ -128,22 +128,22 @@ class Optimizers(Probe):
             self.watch.end_step()  # steps are counted without us too
 
     def _stepped(self, optimizer: Optimizer) -> bool:
-        held = self._meet(optimizer)
-        held.steps += 1
-        self.known.has_stepped(id(optimizer), held)
-        held.backwards = self.watch.clock.backwards
+        tracked = self._meet(optimizer)
+        tracked.steps += 1
+        self.known.has_stepped(id(optimizer), tracked)
+        tracked.backwards = self.watch.clock.backwards
         # What it holds, at its first step and whenever that changes, on steps that are not looked at as well: 0.2 us.
         count = sum([len(group["params"]) for group in optimizer.param_groups])
-        if not held.told or held.told[0] != count:
-            self._tell(held, optimizer)
-        prefix = f"lr/{held.name}" if self.looks.several else "lr"
+        if not tracked.told or tracked.told[0] != count:
+            self._tell(tracked, optimizer)
+        prefix = f"lr/{tracked.name}" if self.looks.several else "lr"
         for number, group in enumerate(optimizer.param_groups):
             rate = group.get("lr")
             if isinstance(rate, (int, float)):
                 self.watch.scalars[f"{prefix}/{number}"] = float(rate)
-        if held.before:
-            self.looks.after_update(held, optimizer)
-        held.carry.restart()
+        if tracked.before:
+            self.looks.after_update(tracked, optimizer)
+        tracked.carry.restart()
         if self.watch.clock.stepped(id(optimizer)):
             self.watch.end_step()
         return True
@@ -151,67 +151,67 @@ class Optimizers(Probe):
     def look_before_backward(self, place: Place) -> None:
         """Are gradients left over from before the last step? Asked at every backward of a watched step."""
         self._backward = place
-        for held, _ in self.live():
-            if held.steps:
-                held.carry.before_backward()
+        for tracked, _ in self.live():
+            if tracked.steps:
+                tracked.carry.before_backward()
 
     def _glance(self, optimizer: Optimizer) -> None:
         """On every other step: one small gradient near the input, where any that is not finite ends up."""
-        held = self.held.get(id(optimizer))
-        if held is not None and (self.looks.hunt.policy.waits or self.looks.glance(held, self._backward)):
+        tracked = self.held.get(id(optimizer))
+        if tracked is not None and (self.looks.hunt.policy.waits or self.looks.glance(tracked, self._backward)):
             self._look(optimizer)
 
     def glance_at_all(self, backward: Place) -> None:
         """After one backward of several."""
-        for held, optimizer in self.live():
-            if self.looks.glance(held, backward):
+        for tracked, optimizer in self.live():
+            if self.looks.glance(tracked, backward):
                 self._backward = backward
                 self._look(optimizer)
 
     def _look(self, optimizer: Optimizer) -> None:
-        held = self._meet(optimizer)
-        parameters = self._tell(held, optimizer)
+        tracked = self._meet(optimizer)
+        parameters = self._tell(tracked, optimizer)
         if self.watch.depth == DEEP:
             for listen in self.before_update:
-                self.watch.hear(self.name, listen, held, optimizer)
-        if held.steps - held.counted >= self.COUNT_EVERY:
-            held.counted = held.steps
+                self.watch.hear(self.name, listen, tracked, optimizer)
+        if tracked.steps - tracked.counted >= self.COUNT_EVERY:
+            tracked.counted = tracked.steps
             self.looks.notice_growth()
         ready = [p for p in parameters if p.grad is not None and p.grad.layout is torch.strided]
         ready = [p for p in ready if own_part(p).numel()] if shards_expected() else ready
         if ready:
             # The first, which most models use first; else a smaller one near it, to be summed in no time.
-            held.sentinel = ready[0] if ready[0].numel() <= 20_000 else min(ready[:8], key=torch.numel)
-            self.looks.before_update(held, ready, self._backward)
-            held.looked = held.steps
+            tracked.sentinel = ready[0] if ready[0].numel() <= 20_000 else min(ready[:8], key=torch.numel)
+            self.looks.before_update(tracked, ready, self._backward)
+            tracked.looked = tracked.steps
 
-    def _tell(self, held: TrackedOptimizer, optimizer: Optimizer) -> list[torch.Tensor]:
+    def _tell(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> list[torch.Tensor]:
         """Where something is new; its parameters in any case."""
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
-        self.known.holds(held, [id(p) for p in parameters])
-        if not held.name:
-            self._name(held, optimizer, user_frame(2))
+        self.known.holds(tracked, [id(p) for p in parameters])
+        if not tracked.name:
+            self._name(tracked, optimizer, user_frame(2))
         groups = tuple(group_numbers(group) for group in optimizer.param_groups)
         fixed = tuple({k: v for k, v in group.items() if k not in _SCHEDULED} for group in groups)
-        told = (len(parameters), str(fixed))
-        if held.told != told:  # the learning rate has curves of its own; a schedule tells nothing new
-            held.told = told
+        summary = (len(parameters), str(fixed))
+        if tracked.told != summary:  # the learning rate has curves of its own; a schedule tells nothing new
+            tracked.told = summary
             sizes = tuple(len(group["params"]) for group in optimizer.param_groups)
             self.watch.emit(
                 OptimizerFact(
-                    held.name, type(optimizer).__name__, held.place, groups, self.looks.names(parameters),
-                    self.watch.step, held.source, sizes, update_form(optimizer),
-                    filling_of_argument(held.place),
+                    tracked.name, type(optimizer).__name__, tracked.place, groups, self.looks.names(parameters),
+                    self.watch.step, tracked.source, sizes, update_form(optimizer),
+                    filling_of_argument(tracked.place),
                 )
             )  # fmt: skip
         return parameters
 
-    def _name(self, held: TrackedOptimizer, optimizer: Optimizer, frame: FrameType | None) -> None:
+    def _name(self, tracked: TrackedOptimizer, optimizer: Optimizer, frame: FrameType | None) -> None:
         found = name_of(optimizer, frame) if frame is not None else None
-        held.name = self.known.free_name(found or "optimizer")
-        maker = assignment_before(place_of(frame), found) if found and not held.place else None
+        tracked.name = self.known.free_name(found or "optimizer")
+        maker = assignment_before(place_of(frame), found) if found and not tracked.place else None
         if maker is not None and type(optimizer).__name__ in statement_at(maker):
-            held.place, held.source = maker, statement_at(maker)
+            tracked.place, tracked.source = maker, statement_at(maker)
 
 
 def group_numbers(group: dict[str, Any]) -> dict[str, float]:
@@ -254,50 +254,50 @@ class ParameterLook:
             listen()
 
     @no_grad()
-    def before_update(self, held: TrackedOptimizer, ready: list[torch.Tensor], backward: Place) -> None:
+    def before_update(self, tracked: TrackedOptimizer, ready: list[torch.Tensor], backward: Place) -> None:
         """`ready` are the parameters that have a dense gradient."""
         both = norms([p.grad for p in ready if p.grad is not None] + ready)
-        scale = getattr(held.optimizer(), "grad_scale", None)
+        scale = getattr(tracked.optimizer(), "grad_scale", None)
         if scale is not None:  # a fused optimizer unscales its gradients only while it uses them
             both[: len(ready)] /= scale
-        table, elements = self._heading(held, ready)
+        table, elements = self._heading(tracked, ready)
         step = self.watch.step
-        deliver = functools.partial(self._deliver, held.name, table, elements, ready, backward, step)
+        deliver = functools.partial(self._deliver, tracked.name, table, elements, ready, backward, step)
         if self.hunt.policy.waits:
             deliver(both.cpu().float().numpy())
         else:
             self.watch.transfer.send(both, deliver)
-        held.carry.at_step(step, held.name, backward, self.watch.transfer, self.watch.emit)
-        held.carry.choose(ready, table.names)
+        tracked.carry.at_step(step, tracked.name, backward, self.watch.transfer, self.watch.emit)
+        tracked.carry.choose(ready, table.names)
         self.hunt.lagging.before_update(ready, None if self.hunt.scaled else both)
         if self.watch.depth == DEEP and not self.watch.guard.is_over():
-            held.before = {id(p): sampled(p).clone() for p in ready}
+            tracked.before = {id(p): sampled(p).clone() for p in ready}
 
-    def glance(self, held: TrackedOptimizer, backward: Place) -> bool:
+    def glance(self, tracked: TrackedOptimizer, backward: Place) -> bool:
         """Is that one gradient not finite? From a device, the news of it comes some steps late."""
-        gradient = held.sentinel.grad if held.sentinel is not None else None
+        gradient = tracked.sentinel.grad if tracked.sentinel is not None else None
         if gradient is None or _profiler_enabled():  # what the script's profiler shows is the script's
             return False
         if not self.watch.transfer.lags(gradient):
             return not cmath.isfinite(item_of(gradient.sum()))
         scaled = self.hunt.scaled  # what a GradScaler makes infinite is its own affair
-        tell = functools.partial(self._tell_late, held, backward)
+        tell = functools.partial(self._tell_late, tracked, backward)
         self.hunt.lagging.see_gradient(None if scaled else gradient, tell)
         return False
 
-    def _tell_late(self, held: TrackedOptimizer, backward: Place, step: int) -> None:
-        names = self.names([held.sentinel]) if held.sentinel is not None else ()
+    def _tell_late(self, tracked: TrackedOptimizer, backward: Place, step: int) -> None:
+        names = self.names([tracked.sentinel]) if tracked.sentinel is not None else ()
         self.hunt.gradient_is_not_finite(names, backward, step)
 
-    def _heading(self, held: TrackedOptimizer, ready: list[torch.Tensor]) -> tuple[Table, Any]:
+    def _heading(self, tracked: TrackedOptimizer, ready: list[torch.Tensor]) -> tuple[Table, Any]:
         """Names are looked up again only when other parameters have gradients than before."""
         keys = [id(p) for p in ready]
-        if held.table is None or held.keys != keys:
-            if held.table is not None:
+        if tracked.table is None or tracked.keys != keys:
+            if tracked.table is not None:
                 self.watch.governor.request(2)  # other parameters than before get gradients
-            held.keys, held.table = keys, Table("parameter", held.name, self.names(ready), COLUMNS)
-            held.elements = numpy.array([own_part(p).numel() for p in ready], dtype=numpy.float32)
-        return held.table, held.elements
+            tracked.keys, tracked.table = keys, Table("parameter", tracked.name, self.names(ready), COLUMNS)
+            tracked.elements = numpy.array([own_part(p).numel() for p in ready], dtype=numpy.float32)
+        return tracked.table, tracked.elements
 
     def _deliver(
         self,
@@ -326,8 +326,8 @@ class ParameterLook:
                 self.hunt.weights_are_not_finite(wrong, backward, step)
 
     @no_grad()
-    def after_update(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
-        before, held.before = held.before, {}
+    def after_update(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
+        before, tracked.before = tracked.before, {}
         present = {id(p): p for group in optimizer.param_groups for p in group["params"]}
         kept = [(present[key], sample) for key, sample in before.items() if key in present]
         changes = norms([sampled(p) - sample for p, sample in kept])
@@ -337,10 +337,10 @@ class ParameterLook:
 
         def deliver(found: Any) -> None:
             change, size = found[: len(keys)], found[len(keys) :]
-            held.changed = {key: bool(value != 0) for key, value in zip(keys, change, strict=True)}
+            tracked.changed = {key: bool(value != 0) for key, value in zip(keys, change, strict=True)}
             with _silently():
                 ratio = change / numpy.maximum(size, 1e-12)
-            table = Table("update", held.name, names, UPDATE_COLUMNS)
+            table = Table("update", tracked.name, names, UPDATE_COLUMNS)
             self.watch.emit(TensorRows(step, table, numpy.stack((ratio, change), axis=1)))
 
         self.watch.transfer.send(torch.cat((changes, sizes)), deliver)

@@ -34,41 +34,41 @@ class KnownOptimizers:
 
     def parameter_ids(self) -> Collection[int]:
         """Of all optimizers; of those that stepped last, also what was added a moment ago."""
-        for held, optimizer in self.live():
-            if len(held.parameters) != sum(len(group["params"]) for group in optimizer.param_groups):
-                self.holds(held, ids_of(optimizer))
+        for tracked, optimizer in self.live():
+            if len(tracked.parameters) != sum(len(group["params"]) for group in optimizer.param_groups):
+                self.holds(tracked, ids_of(optimizer))
         return self._parameters.keys()
 
     def of(self, optimizer: Optimizer) -> TrackedOptimizer | None:
         known = self.held.get(id(optimizer))
         return known if known is not None and known.optimizer() is optimizer else None
 
-    def add(self, optimizer: Optimizer, held: TrackedOptimizer) -> None:
+    def add(self, optimizer: Optimizer, tracked: TrackedOptimizer) -> None:
         key = id(optimizer)
         self.forget(key)
-        self.held[key] = held
-        self.has_stepped(key, held)
-        self.holds(held, ids_of(optimizer))
+        self.held[key] = tracked
+        self.has_stepped(key, tracked)
+        self.holds(tracked, ids_of(optimizer))
 
     def forget(self, key: int) -> None:
-        held = self.held.pop(key, None)
+        tracked = self.held.pop(key, None)
         self._recent.pop(key, None)
-        if held is not None:
-            self.holds(held, [])
-            self._names.discard(held.name)
+        if tracked is not None:
+            self.holds(tracked, [])
+            self._names.discard(tracked.name)
 
     def clear(self) -> None:
         for each in (self.held, self._recent, self._parameters, self._names):
             each.clear()
 
-    def has_stepped(self, key: int, held: TrackedOptimizer) -> None:
-        self._recent[key] = held
+    def has_stepped(self, key: int, tracked: TrackedOptimizer) -> None:
+        self._recent[key] = tracked
         self._recent.move_to_end(key)
         if len(self._recent) > self.LIMIT:
             self._recent.popitem(last=False)
 
-    def holds(self, held: TrackedOptimizer, parameters: list[int]) -> None:
-        before, held.parameters = held.parameters, parameters
+    def holds(self, tracked: TrackedOptimizer, parameters: list[int]) -> None:
+        before, tracked.parameters = tracked.parameters, parameters
         if before == parameters:
             return
         self._parameters.update(parameters)
@@ -79,8 +79,8 @@ class KnownOptimizers:
 
     def live(self) -> list[tuple[TrackedOptimizer, Optimizer]]:
         known = self.held if len(self.held) <= self.LIMIT else self._recent
-        pairs = [(held, held.optimizer()) for held in tuple(known.values())]
-        return [(held, optimizer) for held, optimizer in pairs if optimizer is not None]
+        pairs = [(tracked, tracked.optimizer()) for tracked in tuple(known.values())]
+        return [(tracked, optimizer) for tracked, optimizer in pairs if optimizer is not None]
 
     def free_name(self, name: str) -> str:
         candidate = name
@@ -114,7 +114,7 @@ class CarryTracker:
         self._cleared = False
         self._first: weakref.ref[torch.Tensor] | None = None  # the gradient before the first of them
         self._tracking = False
-        self._told_clean = self._told_carried = 0
+        self._clean_reports = self._carried_reports = 0
 
     def restart(self) -> None:
         """The optimizer has stepped: a new cycle begins."""
@@ -144,7 +144,7 @@ class CarryTracker:
         """The optimizer is about to step; tell what its gradients are made of."""
         if not self._tracking or self._sample is None or self._sample.grad is None:
             return
-        if self._told_clean >= self.TOLD_CLEAN or self._told_carried >= self.TOLD_CARRIED:
+        if self._clean_reports >= self.TOLD_CLEAN or self._carried_reports >= self.TOLD_CARRIED:
             return
         if not self._norms and not self._cleared:
             return  # no backward in this cycle was seen
@@ -155,8 +155,8 @@ class CarryTracker:
         def deliver(found: Any) -> None:
             before = [float(value) for value in found[:-1]]
             is_clean = cleared or 0.0 in before
-            self._told_clean += is_clean
-            self._told_carried += not is_clean
+            self._clean_reports += is_clean
+            self._carried_reports += not is_clean
             carried = 0.0 if is_clean else before[0]
             written = optimizer if is_clean else written_as(place, optimizer)
             emit(CarriedGradient(step, optimizer, place, is_clean, carried, float(found[-1]), self._name, written))

@@ -78,12 +78,12 @@ class Schedulers(Probe):
         place = place_of(user_frame(2))
         number = len(self._known) + 1
         self._known.append(_Scheduler(weakref.ref(scheduler), number, place, scheduler.last_epoch))
-        held = self.optimizers.held.get(id(scheduler.optimizer))
+        tracked = self.optimizers.held.get(id(scheduler.optimizer))
         settings = {key: vars(scheduler)[key] for key in _NUMBERS if key in vars(scheduler)}
         self.watch.emit(
             SchedulerFact(
                 type(scheduler).__name__,
-                held.name if held is not None else "",
+                tracked.name if tracked is not None else "",
                 place,
                 self.watch.step,
                 number,
@@ -92,18 +92,18 @@ class Schedulers(Probe):
             )
         )
 
-    def _before_update(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _before_update(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         """Told on deep steps."""
         for known in self._known:
             scheduler = known.scheduler()
             if scheduler is not None and scheduler.optimizer is optimizer:
                 if known.held is None or known.others_called:  # another optimizer may have its name by now
-                    self._find_calls(known, scheduler, held)
-                self._tell(known, held, scheduler)
+                    self._find_calls(known, scheduler, tracked)
+                self._tell(known, tracked, scheduler)
 
-    def _find_calls(self, known: _Scheduler, scheduler: Any, held: TrackedOptimizer) -> None:
+    def _find_calls(self, known: _Scheduler, scheduler: Any, tracked: TrackedOptimizer) -> None:
         frame = user_frame(2)
-        known.held, known.update = weakref.ref(held), place_of(frame)
+        known.held, known.update = weakref.ref(tracked), place_of(frame)
         known.name = name_of(scheduler, frame)
         files = dict.fromkeys((known.update.file, known.place.file))
         steps = [call for file in files for call in calls_of(file, "step")]
@@ -115,20 +115,20 @@ class Schedulers(Probe):
     def _tell_all(self, last: bool = False) -> None:
         for known in self._known:
             scheduler = known.scheduler()
-            held = known.held() if known.held is not None else None
-            if scheduler is not None and held is not None:
-                self._tell(known, held, scheduler, last)
+            tracked = known.held() if known.held is not None else None
+            if scheduler is not None and tracked is not None:
+                self._tell(known, tracked, scheduler, last)
 
-    def _tell(self, known: _Scheduler, held: TrackedOptimizer, scheduler: Any, last: bool = False) -> None:
+    def _tell(self, known: _Scheduler, tracked: TrackedOptimizer, scheduler: Any, last: bool = False) -> None:
         rate = scheduler.optimizer.param_groups[0]["lr"]
         self.watch.emit(
             SchedulerLook(
                 self.watch.step,
                 known.number,
                 known.name or "",
-                held.name,
+                tracked.name,
                 scheduler.last_epoch - known.first,
-                held.steps,
+                tracked.steps,
                 float(rate) if is_a(rate, (int, float)) else math.nan,
                 known.calls,
                 known.update,

@@ -113,12 +113,12 @@ class Cycles(Probe):
         if self.watch.depth != DEEP:
             return
         self._backward = place = place_of(frame)
-        for held, optimizer in self.optimizers.live():
+        for tracked, optimizer in self.optimizers.live():
             cycle = self._cycle(optimizer)
             cycle.backwards += 1
             cycle.cleared = Place()
-            if not held.steps:
-                self._idle.see_backward(held, optimizer, place)
+            if not tracked.steps:
+                self._idle.see_backward(tracked, optimizer, place)
 
     def _cycle(self, optimizer: Optimizer) -> Cycle:
         return self._cycles.setdefault(id(optimizer), Cycle())
@@ -127,8 +127,8 @@ class Cycles(Probe):
         frame = user_frame(2)
         if isinstance(owner, Optimizer):
             concerned = [owner]
-            held = self.optimizers.held.get(id(owner))
-            if held is not None and not held.steps:
+            tracked = self.optimizers.held.get(id(owner))
+            if tracked is not None and not tracked.steps:
                 self._idle.see_clearing(id(owner), name_of(owner, frame) or "")
         else:
             own = {id(parameter) for parameter in owner.parameters()}
@@ -149,11 +149,11 @@ class Cycles(Probe):
         self.watch.probe(self.name, self._glance, optimizer)
 
     def _glance(self, optimizer: Optimizer) -> None:
-        held = self.optimizers.held.get(id(optimizer))
-        lost = held is not None and held.sentinel is not None and held.sentinel.grad is None
+        tracked = self.optimizers.held.get(id(optimizer))
+        lost = tracked is not None and tracked.sentinel is not None and tracked.sentinel.grad is None
         cycle = self._cycles.get(id(optimizer))
         begins = cycle is not None and cycle.unspent and any(p.grad is not None for p in _parameters(optimizer))
-        if begins or (held is not None and (not held.steps or lost)):
+        if begins or (tracked is not None and (not tracked.steps or lost)):
             # A new stage begins, a parameter that had gradients has none, or one that had none has some.
             cycle = self._cycle(optimizer)
             if cycle.closer_looks < self.CLOSER_LOOKS:
@@ -161,29 +161,29 @@ class Cycles(Probe):
                 self.watch.governor.insist(4)
 
     def _stepped(self, optimizer: Optimizer) -> None:
-        held = self.optimizers.held.get(id(optimizer))
-        if held is None or not held.name:
+        tracked = self.optimizers.held.get(id(optimizer))
+        if tracked is None or not tracked.name:
             return
         cycle = self._cycle(optimizer)
         state, used = _state(_parameters(optimizer), cycle.used)
         if cycle.told.get(state, 0) < self.TOLD or state != cycle.last_told:
             cycle.last_told = state
             cycle.told[state] = cycle.told.get(state, 0) + 1
-            fact = self._fact(held, optimizer, cycle, state)
+            fact = self._fact(tracked, optimizer, cycle, state)
             cycle.unspent = bool(fact.unspent)
             self.watch.emit(fact)
         cycle.backwards, cycle.cleared, cycle.used = 0, Place(), used
 
-    def _fact(self, held: TrackedOptimizer, optimizer: Optimizer, cycle: Cycle, state: str) -> StepCycle:
+    def _fact(self, tracked: TrackedOptimizer, optimizer: Optimizer, cycle: Cycle, state: str) -> StepCycle:
         frame = user_frame(2)
         place = place_of(frame)
         missing = not cycle.backwards and state != "nonzero"
         scalars = [each for each in local_tensors(frame) if each.requires_grad and not each.shape]
         unreached = cycle.backwards > 0 and not cycle.cleared and state in ("none", "stale")
-        twin = find_lookalike(optimizer, self.optimizers, held.place) if unreached else None
+        lookalike = find_lookalike(optimizer, self.optimizers, tracked.place) if unreached else None
         return StepCycle(
             step=self.watch.step,
-            optimizer=held.name,
+            optimizer=tracked.name,
             place=place,
             gradients=state,
             backwards=cycle.backwards,
@@ -192,8 +192,8 @@ class Cycles(Probe):
             losses=tuple(each.name for each in scalars) if missing else (),
             trained=any(root.trained for root, _ in self.optimizers.looks.roots.alive()),
             uncalled=uncalled(place.file, "backward") if missing else Place(),
-            twin=twin.name if twin is not None else "",
-            twin_place=twin.place if twin is not None else Place(),
+            twin=lookalike.name if lookalike is not None else "",
+            twin_place=lookalike.place if lookalike is not None else Place(),
             unspent=unspent_loss(frame, _parameters(optimizer)) if unreached and state == "none" else "",
         )
 
@@ -245,10 +245,10 @@ class Idleness:
             suspect.name, suspect.zero_grads = name or suspect.name, suspect.zero_grads + 1
             self._ask_whether_reached(suspect)
 
-    def see_backward(self, held: TrackedOptimizer, optimizer: Optimizer, place: Place) -> None:
+    def see_backward(self, tracked: TrackedOptimizer, optimizer: Optimizer, place: Place) -> None:
         suspect = self.suspects.get(id(optimizer))
-        if suspect is None or suspect.held is not held:
-            suspect = OrderSuspect(held, type(optimizer).__name__, _samples(optimizer, self.SAMPLED))
+        if suspect is None or suspect.held is not tracked:
+            suspect = OrderSuspect(tracked, type(optimizer).__name__, _samples(optimizer, self.SAMPLED))
             self.suspects[id(optimizer)] = suspect
         suspect.backwards += 1
         self.watch.transfer.poll()  # which the end of a step does, where there are steps
@@ -279,15 +279,15 @@ class Idleness:
                 self._tell(suspect, Place(), stepped=True)
 
     def _tell(self, suspect: OrderSuspect, backward: Place, stepped: bool) -> None:
-        held = suspect.held
-        name, file = held.name or suspect.name, backward.file
+        tracked = suspect.held
+        name, file = tracked.name or suspect.name, backward.file
         lines = [place.line for owner, place in calls_of(file, "step") if owner == name]
         line = lines[0] if len(lines) == 1 else None
         self.watch.emit(
             IdleOptimizer(
                 name or "optimizer",
                 suspect.kind,
-                held.place,
+                tracked.place,
                 suspect.backwards,
                 suspect.zero_grads,
                 backward,

@@ -79,7 +79,7 @@ class Collectives(Probe):
         self.reduced: set[int] | None = set()
         self.reduced_sizes: set[int] = set()
         self._groups: dict[int, _Group | None] = {}
-        self._told_at = 0.0
+        self._reported_at = 0.0
         self._keeps = True
 
     def install(self, patches: Patches) -> None:
@@ -91,7 +91,7 @@ class Collectives(Probe):
                 patches.replace(torch.distributed.ProcessGroup, method, around)
 
     def end_step(self) -> None:
-        if self._groups and time.perf_counter() - self._told_at > self.EVERY_S:
+        if self._groups and time.perf_counter() - self._reported_at > self.EVERY_S:
             self.tell()
 
     def remove(self) -> None:
@@ -148,7 +148,7 @@ class Collectives(Probe):
                 self._keeps = time.perf_counter() - began < self.SLOW_S
         elif found.count - found.told >= self.BATCH and found.count <= self.FIRST:
             self._tell(found)
-        elif time.perf_counter() - self._told_at > self.EVERY_S:
+        elif time.perf_counter() - self._reported_at > self.EVERY_S:
             self.tell()
 
     def _meet(self, group: Any) -> None:
@@ -174,7 +174,7 @@ class Collectives(Probe):
 
     def tell(self) -> None:
         """What is not told yet; also for whoever finds that the training stands still."""
-        self._told_at = time.perf_counter()
+        self._reported_at = time.perf_counter()
         for group in self._groups.values():
             if group is not None and group.count > group.told:
                 self._tell(group)

@@ -35,7 +35,7 @@ from torch_debugger.stats.dispatch_modes import no_grad
 from torch_debugger.stats.summary import checksums, norms
 from torch_debugger.stats.transfer import Numbers
 
-_GIVEN_ELEMENTS = 1024  # of a tensor that a model is given
+_INPUT_ELEMENTS = 1024  # of a tensor that a model is given
 
 
 class RankDigests(Probe):
@@ -77,10 +77,10 @@ class RankDigests(Probe):
     def _see_call(self, root: RootModule, arguments: tuple[Any, ...], keywords: dict[str, Any]) -> None:
         if not is_due(self.watch.step) or len(self._calls) >= self.CALLS or not _is_one_of_several():
             return
-        given = [tensor for tensor in tensors_in((arguments, keywords)) if _is_readable(tensor)][: self.TENSORS]
+        inputs = [tensor for tensor in tensors_in((arguments, keywords)) if _is_readable(tensor)][: self.TENSORS]
         module = root.module()
-        if given and module is not None and len({tensor.device for tensor in given}) == 1:
-            sums = checksums(given, _GIVEN_ELEMENTS)
+        if inputs and module is not None and len({tensor.device for tensor in inputs}) == 1:
+            sums = checksums(inputs, _INPUT_ELEMENTS)
             self._calls.append((root.name, self.averages.role_of(module), model_call(), sums))
 
     def _before_step(self, optimizer: Optimizer, arguments: Any, keywords: Any) -> None:
@@ -91,7 +91,7 @@ class RankDigests(Probe):
     def _look(self, optimizer: Optimizer) -> None:
         if not _is_one_of_several():
             return
-        held = self.optimizers.held.get(id(optimizer))
+        tracked = self.optimizers.held.get(id(optimizer))
         parameters = [p for group in optimizer.param_groups for p in group["params"]]
         whole = [p for p in parameters if _is_readable(p) and p.dtype.is_floating_point]
         average = self.averages.of(parameters, self.roots, self.collectives)
@@ -116,19 +116,19 @@ class RankDigests(Probe):
             return
         rates = [group.get("lr") for group in optimizer.param_groups]  # one that lies on a device is not asked for
         names = self.optimizers.looks.names(looked_at) if looked_at else ()
-        told = functools.partial(
+        tell = functools.partial(
             self._tell,
             self.watch.step,
-            list(self.optimizers.held).index(id(optimizer)) if held is not None else -1,
+            list(self.optimizers.held).index(id(optimizer)) if tracked is not None else -1,
             average,
             names,
             tuple(str(tuple(p.shape)) for p in looked_at),
             tuple(any(p is each for each in graded) for p in looked_at),
             tuple(float(rate) if isinstance(rate, (int, float)) else 0.0 for rate in rates),
             [(root, role, call, sums.numel()) for root, role, call, sums in self._calls],
-            (held.steps if held is not None else 0, self.watch.clock.backwards),
+            (tracked.steps if tracked is not None else 0, self.watch.clock.backwards),
         )
-        self.watch.transfer.send(torch.cat([part.float() for part in parts]), told)
+        self.watch.transfer.send(torch.cat([part.float() for part in parts]), tell)
 
     def _tell(
         self,

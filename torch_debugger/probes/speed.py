@@ -237,7 +237,7 @@ class _Names:
         first, *others = name.split(".")
         value = next((each[first] for each in self._variables if first in each), None)
         for other in others:
-            value = getattr(value, other, None) if is_a(value, ModuleType) else _held(value, other)
+            value = getattr(value, other, None) if is_a(value, ModuleType) else _stored_attribute(value, other)
         return value
 
     def taken(self, loop: RowLoop) -> tuple[TakenRows, ...]:
@@ -264,7 +264,7 @@ class _Names:
         )
 
 
-def _held(value: Any, name: str) -> Any:
+def _stored_attribute(value: Any, name: str) -> Any:
     inside = getattr(value, "__dict__", {})
     parts = (inside, *(inside.get(part, {}) for part in ("_modules", "_parameters", "_buffers")))
     return next((part[name] for part in parts if name in part), None)

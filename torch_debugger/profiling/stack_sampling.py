@@ -110,8 +110,8 @@ class StackSampler:
 Key = tuple[str, str, int, bool]  # file, function, line (of a library: the function's first), the user's?
 
 _MOST_NODES = 4000
-_MOST_TOLD = 400
-_LEAST_TOLD = 0.002  # of all samples
+_NODES_KEPT = 400
+_LEAST_SHARE = 0.002  # of all samples
 _DEEPEST = 64
 # Around every module call: they tell nothing and double the depth of a stack.
 _PASSED_THROUGH = {nn.Module._call_impl.__code__, nn.Module._wrapped_call_impl.__code__}
@@ -195,13 +195,13 @@ class StackTree:
 
     def nodes(self) -> tuple[StackNode, ...]:
         """The largest ones; what is left out is counted with the line above it."""
-        least = max(1, int(self.samples * _LEAST_TOLD))
+        least = max(1, int(self.samples * _LEAST_SHARE))
         totals = sorted((node.total() for node in _all(self._root)), reverse=True)
-        if len(totals) > _MOST_TOLD:
-            least = max(least, totals[_MOST_TOLD])
-        told: list[StackNode] = []
-        _tell(self._root, -1, least, told)
-        return tuple(told)
+        if len(totals) > _NODES_KEPT:
+            least = max(least, totals[_NODES_KEPT])
+        kept: list[StackNode] = []
+        _collect(self._root, -1, least, kept)
+        return tuple(kept)
 
 
 def _paths(node: _Node, path: tuple[Key, ...]) -> Iterator[tuple[tuple[Key, ...], int]]:
@@ -215,7 +215,7 @@ def _all(node: _Node) -> list[_Node]:
     return [each for below in node.inside.values() for each in (below, *_all(below))]
 
 
-def _tell(above: _Node, parent: int, least: int, told: list[StackNode]) -> None:
+def _collect(above: _Node, parent: int, least: int, kept: list[StackNode]) -> None:
     for (file, function, line, users), node in sorted(above.inside.items(), key=lambda item: -item[1].total()):
         total = node.total()
         if total < least:
@@ -224,8 +224,8 @@ def _tell(above: _Node, parent: int, least: int, told: list[StackNode]) -> None:
         place = place_at(file, line) if users else Place(file, line)
         around = surroundings_of(file, line) if users else StatementContext()
         samples = node.samples + left_out
-        told.append(StackNode(parent, function, place, users, samples, total, around.loops, around.condition))
-        _tell(node, len(told) - 1, least, told)
+        kept.append(StackNode(parent, function, place, users, samples, total, around.loops, around.condition))
+        _collect(node, len(kept) - 1, least, kept)
 
 
 # Inside of a loader's worker: where its Python is, written into a file that the training reads.

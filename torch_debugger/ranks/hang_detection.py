@@ -156,8 +156,8 @@ class HangDetector:
         for seen in (self._with_length(self._seen), self._left):
             if seen is not None and (seen.place.file, seen.place.line) in lines:
                 policy = "dump" if seen.policy == "abort" else seen.policy
-                given_s = min(seen.expected_s, seen.still_s)
-                return dataclasses.replace(seen, final=True, expected_s=given_s, policy=policy)
+                expected_s = min(seen.expected_s, seen.still_s)
+                return dataclasses.replace(seen, final=True, expected_s=expected_s, policy=policy)
         return None
 
     def _with_length(self, seen: HangFact | None) -> HangFact | None:
@@ -271,14 +271,14 @@ class AtWork:
 
 # How ranks ask each other what they are doing, without a message on the training's way: by a file in the folder that
 # all of them log to. Who stands still touches it; the others look, once a second, whether it was touched.
-HANG_ASKED_FILE = "hang-asked"
+HANG_QUERY_FILE = "hang-asked"
 
 
 class Asking:
     """Without a folder nobody asks and nobody is asked."""
 
     def __init__(self, folder: str | None) -> None:
-        self._path = os.path.join(folder, HANG_ASKED_FILE) if folder else ""
+        self._path = os.path.join(folder, HANG_QUERY_FILE) if folder else ""
         self._seen = self._touched()
 
     def ask(self) -> None:

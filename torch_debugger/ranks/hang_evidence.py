@@ -15,11 +15,11 @@ import psutil
 from torch_debugger.ranks import process_activity as kernel_view
 from torch_debugger.ranks.hang_waits import (
     Wait,
+    argument_shapes,
     collectives_under_way,
     group_states,
     is_in_loader,
     rank_and_world,
-    shapes_given,
     sort_out,
     uses_nccl,
 )
@@ -61,10 +61,10 @@ class Situation:
 class Evidence:
     """`step` tells the step under way. Loaders are told to it as the training begins and ends a pass."""
 
-    def __init__(self, step: Callable[[], int], asked: AskedStacks, policy: str) -> None:
+    def __init__(self, step: Callable[[], int], stacks: AskedStacks, policy: str) -> None:
         self.loop = TrainingLoop()
         self._step = step
-        self._asked = asked
+        self._stacks = stacks
         self.policy = policy
         self._iterator: weakref.ref[Any] | None = None
         self._batches_of = -1
@@ -126,7 +126,7 @@ class Evidence:
         iterator = self.iterator() or iterator_of(wait.frame)
         workers: tuple[Standing, ...] = ()
         if wait.kind == LOADER and iterator is not None:
-            workers = standing_workers(iterator, situation.workers_before, self._asked)
+            workers = standing_workers(iterator, situation.workers_before, self._stacks)
         lines = lines_of(frame)
         # on the rank, around the line or around a call that led to it; the innermost
         conditions = (condition_on_rank(line.place) for line in reversed(lines) if line.is_users)
@@ -148,7 +148,7 @@ class Evidence:
             place=wait.place,
             call=wait.call,
             condition=next((place for place in conditions if place), Place()),
-            shapes=shapes_given(wait.frame) if wait.kind == COLLECTIVE else (),
+            shapes=argument_shapes(wait.frame) if wait.kind == COLLECTIVE else (),
             groups=group_states(),
             batches=self._batches(iterator),
             batches_of=self._batches_of,
@@ -267,7 +267,7 @@ def view_workers(iterator: Any) -> dict[int, KernelView | None]:
     return {number: view_process(pid) for number, pid in enumerate(pids_of(iterator)[:_MOST])}
 
 
-def standing_workers(iterator: Any, before: Views, asked: AskedStacks) -> tuple[Standing, ...]:
+def standing_workers(iterator: Any, before: Views, stacks: AskedStacks) -> tuple[Standing, ...]:
     took_s = time.monotonic() - before[0]
     pids = pids_of(iterator)
     found: list[Standing] = []
@@ -275,7 +275,7 @@ def standing_workers(iterator: Any, before: Views, asked: AskedStacks) -> tuple[
         then = before[1].get(number)
         alive = view is not None and view.state not in ("Z", "X")
         share = (view.cpu_s - then.cpu_s) / took_s if view and then and took_s > 0 else -1.0
-        lines = asked.of_process(pids[number]) if alive else ()
+        lines = stacks.of_process(pids[number]) if alive else ()
         kind = _kind(view, share, lines) if alive else ""
         found.append(_standing(f"worker {number}", pids[number], view, lines, kind, alive=alive, share=share))
     return tuple(found)

@@ -233,7 +233,7 @@ def uses_nccl() -> bool:
     return any("nccl" in str(backend) for backend, _ in known)
 
 
-def shapes_given(frame: FrameType | None) -> tuple[str, ...]:
+def argument_shapes(frame: FrameType | None) -> tuple[str, ...]:
     """Of the tensors that a function of torch.distributed was called with."""
     if frame is None:
         return ()
@@ -285,5 +285,5 @@ def _words(entry: dict[str, Any]) -> str:
     line = next((f", at {frame['filename']}:{frame.get('line')}" for frame in users), "")
     sizes = entry.get("input_sizes")
     listed = sizes if isinstance(sizes, list) else []
-    given = ", ".join(json.dumps(size) if size else "a scalar" for size in listed) or "no tensor"
-    return f"{name} of {given}, number {number}, {entry.get('state', 'under way')}{line}"
+    shapes = ", ".join(json.dumps(size) if size else "a scalar" for size in listed) or "no tensor"
+    return f"{name} of {shapes}, number {number}, {entry.get('state', 'under way')}{line}"

@@ -59,10 +59,10 @@ def lines_of(frame: FrameType | None) -> tuple[StackLine, ...]:
     return tuple(reversed(found))
 
 
-def other_threads(asked: int) -> list[tuple[threading.Thread, FrameType]]:
+def other_threads(excluded: int) -> list[tuple[threading.Thread, FrameType]]:
     """Those of the user's and of libraries; threads of ours are of no interest."""
     frames = sys._current_frames()
-    known = [thread for thread in threading.enumerate() if thread.ident not in (None, asked)]
+    known = [thread for thread in threading.enumerate() if thread.ident not in (None, excluded)]
     others = [thread for thread in known if not thread.name.startswith(("torch-debugger", "torch_debugger"))]
     return [(thread, frame) for thread in others if (frame := frames.get(thread.ident or 0)) is not None]
 

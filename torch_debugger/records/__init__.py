@@ -160,11 +160,11 @@ from torch_debugger.records.summaries import (
     GraphSummary,
     HistogramSummary,
     HparamsSummary,
+    LoggedSummary,
     MeshSummary,
     PictureSummary,
     PrCurveSummary,
     SoundSummary,
-    Summary,
     TensorSummary,
     TextSummary,
     UncountedSummary,
@@ -207,7 +207,7 @@ Record = (
     TensorRows | CrashFact | HangFact | HangOver | FlowFact | StepCycle | IdleOptimizer | UnreachedPart |
     CheckpointLoad | GradientFlag | UnmatchedSwitch | FreshParameter | PlainTensor | UntiedWeights |
     ReplacedParameter | DataWritten | FrozenAtRandom | CaseFact | TrialResult | StepRehearsal |
-    MemorySnapshot | TracedMemory | TracedTraining | Finding | Summary
+    MemorySnapshot | TracedMemory | TracedTraining | Finding | LoggedSummary
 )  # fmt: skip
 
 __all__ = [
@@ -287,6 +287,7 @@ __all__ = [
     "LoadingTime",
     "LocalTensor",
     "LocalValue",
+    "LoggedSummary",
     "LossGraph",
     "LossSite",
     "MemoryFact",
@@ -358,7 +359,6 @@ __all__ = [
     "StepCycle",
     "StepRehearsal",
     "StrayModuleFact",
-    "Summary",
     "Surroundings",
     "SyncTime",
     "Table",

@@ -10,12 +10,12 @@ from collections.abc import Callable
 from typing import Any
 
 from torch_debugger import records as _records
-from torch_debugger.records import Record, Scalars, Summary, TensorRows
+from torch_debugger.records import LoggedSummary, Record, Scalars, TensorRows
 from torch_debugger.records.base import BaseRecord, to_plain
 
 __all__ = ["from_plain", "to_plain"]
 
-_WITH_FORMS_OF_THEIR_OWN = (Scalars, TensorRows, Summary)
+_WITH_FORMS_OF_THEIR_OWN = (Scalars, TensorRows, LoggedSummary)
 # A script may say 1 for True, and whole numbers for others.
 _PLAIN_KINDS = {str: str, bool: int, int: int, float: (int, float)}
 

@@ -8,7 +8,7 @@ from torch_debugger.records.base import BaseRecord
 from torch_debugger.records.findings import Place
 
 # The exit code after a SIGTERM, which torchrun and mp.spawn send to the other ranks when one has failed.
-ASKED_TO_END = 143
+SIGTERM_EXIT_CODE = 143
 
 
 class RankFact(BaseRecord, frozen=True):

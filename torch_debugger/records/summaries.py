@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Floats = numpy.typing.NDArray[numpy.float64]
 
 
-class Summary(BaseRecord, frozen=True, eq=False):
+class LoggedSummary(BaseRecord, frozen=True, eq=False):
     step: int
     time: float  # seconds since the epoch
     tag: str
@@ -29,7 +29,7 @@ class Summary(BaseRecord, frozen=True, eq=False):
         return 0
 
 
-class HistogramSummary(Summary, frozen=True, eq=False):
+class HistogramSummary(LoggedSummary, frozen=True, eq=False):
     """Values by bucket; those that are NaN or Inf are in none of them."""
 
     minimum: float
@@ -47,7 +47,7 @@ class HistogramSummary(Summary, frozen=True, eq=False):
         return self.limits.nbytes + self.counts.nbytes
 
 
-class UncountedSummary(Summary, frozen=True, eq=False):
+class UncountedSummary(LoggedSummary, frozen=True, eq=False):
     """Values of a histogram that nobody has counted yet."""
 
     values: numpy.typing.NDArray[numpy.float32] | Floats  # flat
@@ -68,7 +68,7 @@ class Box(BaseRecord, frozen=True, eq=False):
     label: str = ""
 
 
-class PictureSummary(Summary, frozen=True, eq=False):
+class PictureSummary(LoggedSummary, frozen=True, eq=False):
     """A picture, or a film where there is more than one frame."""
 
     frames: numpy.typing.NDArray[numpy.uint8]  # [frames, height, width, channels]
@@ -83,7 +83,7 @@ class PictureSummary(Summary, frozen=True, eq=False):
         return self.frames.nbytes
 
 
-class SoundSummary(Summary, frozen=True, eq=False):
+class SoundSummary(LoggedSummary, frozen=True, eq=False):
     samples: numpy.typing.NDArray[numpy.int16]  # [samples, channels]
     rate: int  # samples per second
     droppable: ClassVar[bool] = True
@@ -93,11 +93,11 @@ class SoundSummary(Summary, frozen=True, eq=False):
         return self.samples.nbytes
 
 
-class TextSummary(Summary, frozen=True, eq=False):
+class TextSummary(LoggedSummary, frozen=True, eq=False):
     text: str
 
 
-class TensorSummary(Summary, frozen=True, eq=False):
+class TensorSummary(LoggedSummary, frozen=True, eq=False):
     """An array for the plugin of TensorBoard that shows it."""
 
     values: numpy.typing.NDArray[numpy.generic]
@@ -111,14 +111,14 @@ class TensorSummary(Summary, frozen=True, eq=False):
         return self.values.nbytes
 
 
-class PrCurveSummary(Summary, frozen=True, eq=False):
+class PrCurveSummary(LoggedSummary, frozen=True, eq=False):
     """By threshold: true and false positives, true and false negatives, precision, recall."""
 
     curve: numpy.typing.NDArray[numpy.float32]  # [6, thresholds]
     thresholds: int  # as TensorBoard is told
 
 
-class MeshSummary(Summary, frozen=True, eq=False):
+class MeshSummary(LoggedSummary, frozen=True, eq=False):
     """Points in space, [batch, points, 3] each; no colors or faces where they are None."""
 
     vertices: numpy.typing.NDArray[numpy.float32]
@@ -138,13 +138,13 @@ class Chart(BaseRecord, frozen=True, eq=False):
     margin: bool = False  # three tags: a value, its lower and its upper bound
 
 
-class ChartsSummary(Summary, frozen=True, eq=False):
+class ChartsSummary(LoggedSummary, frozen=True, eq=False):
     """Which curves TensorBoard draws together."""
 
     charts: tuple[Chart, ...]
 
 
-class HparamsSummary(Summary, frozen=True, eq=False):
+class HparamsSummary(LoggedSummary, frozen=True, eq=False):
     """The hyperparameters of a run and the tags of the metrics they are compared by."""
 
     values: dict[str, HparamValue]
@@ -152,7 +152,7 @@ class HparamsSummary(Summary, frozen=True, eq=False):
     choices: dict[str, tuple[HparamValue, ...]] = field(default_factory=dict)  # all values one may have
 
 
-class GraphSummary(Summary, frozen=True, eq=False):
+class GraphSummary(LoggedSummary, frozen=True, eq=False):
     graph: bytes  # a GraphDef
 
     @property
@@ -160,7 +160,7 @@ class GraphSummary(Summary, frozen=True, eq=False):
         return len(self.graph)
 
 
-class ForeignEvent(Summary, frozen=True, eq=False):
+class ForeignEvent(LoggedSummary, frozen=True, eq=False):
     """The bytes of a whole event that the script made itself."""
 
     event: bytes

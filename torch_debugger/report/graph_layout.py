@@ -112,11 +112,11 @@ def _order(rows: list[list[int]], spots: list[Spot]) -> None:
         down = sweep % 2 == 0
         for fixed, row in itertools.pairwise(rows if down else rows[::-1]):
             place = {index: at for at, index in enumerate(fixed)}
-            wishes = []
+            centers = []
             for at, index in enumerate(row):
                 neighbours = spots[index].above if down else spots[index].below
-                wishes.append(fmean(place[each] for each in neighbours) if neighbours else float(at))
-            row[:] = [index for _, index in sorted(zip(wishes, row, strict=True), key=itemgetter(0))]
+                centers.append(fmean(place[each] for each in neighbours) if neighbours else float(at))
+            row[:] = [index for _, index in sorted(zip(centers, row, strict=True), key=itemgetter(0))]
         crossings = _crossings(rows, spots)
         if crossings < fewest:
             best, fewest = [list(row) for row in rows], crossings
@@ -203,7 +203,7 @@ def _makers_first(missing: dict[int, int], following: Mapping[int, Iterable[int]
 # Spots that shall be straight below each other form a column, which moves as one.
 GAP_X = 22.0
 _THIN_GAP_X = 12.0
-_COLUMNS_SWEEPS = 24
+_COLUMN_SWEEPS = 24
 
 
 def _place_columns(rows: list[list[int]], spots: Sequence[Spot]) -> None:
@@ -265,7 +265,7 @@ class _Placing:
         order = _makers_first({each: len(left) for each, left in self._left.items()}, self._right)
         for column in order:
             self._x[column] = max((self._x[left] + gap for left, gap in self._left[column].items()), default=0.0)
-        for sweep in range(_COLUMNS_SWEEPS):
+        for sweep in range(_COLUMN_SWEEPS):
             for column in order if sweep % 2 else reversed(order):
                 self._x[column] = self._nearer(column)
         left = min((self._x[self._column[i]] - s.anchor for i, s in enumerate(self._spots)), default=0.0)
@@ -277,10 +277,10 @@ class _Placing:
         near = self._near.get(column)
         if not near:
             return self._x[column]
-        wish = median(self._x[each] for each in near)
+        center = median(self._x[each] for each in near)
         room = min((self._x[right] - gap for right, gap in self._right[column].items()), default=math.inf)
         least = max((self._x[left] + gap for left, gap in self._left[column].items()), default=-math.inf)
-        return max(min(wish, room), least)
+        return max(min(center, room), least)
 
 
 # How wide a text will be, without a font to ask: a little wider than any common one draws it.

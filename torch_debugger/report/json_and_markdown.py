@@ -145,15 +145,15 @@ def prose(text: str) -> str:
 
 def _chapter(chapter: Chapter, result: RunResult) -> list[str]:
     finding = chapter.cause
-    aside = ", ".join(part for part in (finding.check, sentences.certainty(finding)) if part)
+    details = ", ".join(part for part in (finding.check, sentences.certainty(finding)) if part)
     return [
-        f"## {finding.severity}: {escape(finding.name)} ({aside})",
-        f"**{prose(sentences.told(finding.message, result))}**",
+        f"## {finding.severity}: {escape(finding.name)} ({details})",
+        f"**{prose(sentences.shown_sentence(finding.message, result))}**",
         escape(sentences.where(finding, result)),
         _code(finding, result),
         _evidence(finding),
-        f"Why: {prose(sentences.told(finding.why, result))}",
-        f"Fix: {prose(sentences.told(finding.fix, result))}",
+        f"Why: {prose(sentences.shown_sentence(finding.why, result))}",
+        f"Fix: {prose(sentences.shown_sentence(finding.fix, result))}",
         _diff(finding.edit, result) if finding.edit else "",
         "\n".join(f"- explains: {escape(sentences.symptom(each))}" for each in chapter.symptoms),
     ]

@@ -53,11 +53,11 @@ class Caption:
 
 
 class Captions:
-    def __init__(self, graph: ModelGraph, held: Mapping[int, list[str]], more: Callable[[Part], str]) -> None:
+    def __init__(self, graph: ModelGraph, parameters: Mapping[int, list[str]], more: Callable[[Part], str]) -> None:
         self._more = more
         self._graph = graph
         self._modules: dict[str, GraphModule] = {module.path: module for module in graph.modules}
-        self._held = held
+        self._parameters = parameters
 
     def of(self, part: Part, leaving: Iterable[TensorForm]) -> Caption:
         shapes = forms_text(leaving)
@@ -65,8 +65,8 @@ class Captions:
             return self._module(part, shapes)
         if part.kind == OPERATION:
             node = self._graph.nodes[part.nodes[0]]
-            held = _some(self._held.get(part.nodes[0], []))
-            return _caption(part.name, held, shapes or forms_text(node.outputs), node.detail)
+            parameters = _some(self._parameters.get(part.nodes[0], []))
+            return _caption(part.name, parameters, shapes or forms_text(node.outputs), node.detail)
         if part.kind in (REPEAT, PIECE):
             return _caption(part.name, "", part.module or f"{part.boxes:,} operations", shapes)
         if part.nodes and not part.parts:
@@ -197,7 +197,7 @@ class _BoxBuilder:
         self._inside = BoxContents()
         self._sizes = [member.size for member in members]
         self._links: list[Link] = []
-        self._told: list[tuple[str, Carried]] = []
+        self._tensors: list[tuple[str, Carried]] = []
         said = self._say(strands)
         for strand in strands:
             for place, ends in ((strand.source, self._inside.entries), (strand.target, self._inside.exits)):
@@ -232,7 +232,7 @@ class _BoxBuilder:
                     tuple((layout.spots[bend].x, layout.spots[bend].row) for bend in layout.ways[number][1:-1]),
                     _carried_text(carried),
                 )
-                for number, (link, (name, carried)) in enumerate(zip(self._links, self._told, strict=True))
+                for number, (link, (name, carried)) in enumerate(zip(self._links, self._tensors, strict=True))
             ]
         return found
 
@@ -278,12 +278,12 @@ class _BoxBuilder:
     def _add(self, link: Link, name: str, carried: Carried) -> None:
         if link not in self._links:
             self._links.append(link)
-            self._told.append((name, carried))
+            self._tensors.append((name, carried))
 
     def _leaving(self, layout: Layout) -> dict[tuple[int, object], float]:
         """Lines of one tensor leave at one point; several tensors side by side."""
         towards: dict[int, dict[object, float]] = defaultdict(dict)
-        names = {link.tensor: name for link, (name, _) in zip(self._links, self._told, strict=True)}
+        names = {link.tensor: name for link, (name, _) in zip(self._links, self._tensors, strict=True)}
         for link, way in zip(self._links, layout.ways, strict=True):
             towards[link.upper].setdefault(link.tensor, layout.spots[way[1]].x)
         found: dict[tuple[int, object], float] = {}
@@ -307,11 +307,11 @@ class _BoxBuilder:
         for place, numbers in arriving.items():
             box, inner = layout.spots[place], self._members[place].inside
             if inner is not None:
-                offsets = [inner.port(inner.entries[self._told[number][0]]) for number in numbers]
+                offsets = [inner.port(inner.entries[self._tensors[number][0]]) for number in numbers]
             else:
                 numbers.sort(key=lambda number: layout.spots[layout.ways[number][-2]].x)
-                wishes = [layout.spots[layout.ways[number][-2]].x - box.x for number in numbers]
-                offsets = _spread(wishes, box.width)
+                targets = [layout.spots[layout.ways[number][-2]].x - box.x for number in numbers]
+                offsets = _spread(targets, box.width)
             for number, offset in zip(numbers, offsets, strict=True):
                 found[number] = offset
         return found
@@ -321,11 +321,11 @@ def _gap(count: int, width: float, wide: float) -> float:
     return min(wide, (width - 2 * _CORNER) / max(1, count - 1))
 
 
-def _spread(wishes: list[float], width: float) -> list[float]:
+def _spread(targets: list[float], width: float) -> list[float]:
     """In their order, apart from each other and within the box."""
     most = max(0.0, width / 2 - _CORNER)
-    gap = _gap(len(wishes), width, _PORT_GAP)
-    found = [min(most, max(-most, wish)) for wish in wishes]
+    gap = _gap(len(targets), width, _PORT_GAP)
+    found = [min(most, max(-most, target)) for target in targets]
     for at in range(1, len(found)):
         found[at] = max(found[at], found[at - 1] + gap)
     if found[-1] > most:
@@ -404,27 +404,27 @@ class Opened:
         return Size(width, height, self.margin + self.inside.anchor)
 
 
-def scene_of(root: Opened) -> GraphDrawing:
-    scene = GraphDrawing(*root.size[:2])
-    _draw(scene, root, 0.0, 0.0, 0)
-    return scene
+def drawing_of(root: Opened) -> GraphDrawing:
+    drawing = GraphDrawing(*root.size[:2])
+    _draw(drawing, root, 0.0, 0.0, 0)
+    return drawing
 
 
-def _draw(scene: GraphDrawing, here: Opened, left: float, top: float, depth: int) -> None:
+def _draw(drawing: GraphDrawing, here: Opened, left: float, top: float, depth: int) -> None:
     inner, inner_top = left + here.margin, top + HEAD
     for part, member, place in zip(here.part.parts, here.members, here.inside.places, strict=False):
         caption = member.caption if isinstance(member, Opened) else member
         box = GraphBox(part, caption, inner + place.left, inner_top + place.top, place.width, place.height, depth)
         if isinstance(member, Opened):
-            scene.frames.append(box)
-            _draw(scene, member, box.x, box.y, depth + 1)
+            drawing.frames.append(box)
+            _draw(drawing, member, box.x, box.y, depth + 1)
         else:
-            scene.boxes.append(box)
+            drawing.boxes.append(box)
     for number, text in enumerate(here.inside.words):
         place = here.inside.places[len(here.part.parts) + number]
         middle = inner + place.left + place.anchor, inner_top + place.top + place.height / 2
-        scene.words.append(Words(text, *middle))
-    scene.lines += [_line(here, wire, inner, inner_top) for wire in here.inside.wires]
+        drawing.words.append(Words(text, *middle))
+    drawing.lines += [_line(here, wire, inner, inner_top) for wire in here.inside.wires]
 
 
 def _line(here: Opened, wire: Wire, left: float, top: float) -> Connector:

@@ -21,10 +21,10 @@ from torch_debugger.report.model_graph_boxes import (
     GraphDrawing,
     Member,
     Opened,
+    drawing_of,
     form_text,
     head_width,
     inside_of,
-    scene_of,
 )
 from torch_debugger.report.model_graph_folding import (
     MOST_BOXES,
@@ -201,4 +201,4 @@ class ModelParts:
         return Opened(part, inside, self.caption(part), inner)
 
     def scene(self, keys: Collection[str]) -> GraphDrawing:
-        return scene_of(self.opened(self.root, keys))
+        return drawing_of(self.opened(self.root, keys))

@@ -55,8 +55,8 @@ class _Folding:
         """The same number for parts that do the same with tensors of the same shapes."""
         if id(part) not in self._alike:
             inside = tuple(self.likeness(each) for each in part.parts)
-            told = [self._graph.nodes[place] for place in part.nodes]
-            what = part.kind, part.module, inside, tuple((node.op, node.detail, node.outputs) for node in told)
+            nodes = [self._graph.nodes[place] for place in part.nodes]
+            what = part.kind, part.module, inside, tuple((node.op, node.detail, node.outputs) for node in nodes)
             self._alike[id(part)] = self._numbers.setdefault(what, len(self._numbers))
         return self._alike[id(part)]
 

@@ -55,8 +55,8 @@ class Part:
 def parts_of(graph: ModelGraph) -> tuple[Part, Flows]:
     # Calls that are one box: of at most one operation, beside views and casts. Not the user's own model.
     callers = {graph_scope.caller for graph_scope in graph.scopes}
-    told = [node for node in graph.nodes if node.kind in (OPERATION, MODULE)]
-    busy = Counter(node.scope for node in told if node.kind == MODULE or not is_plumbing(node))
+    nodes = [node for node in graph.nodes if node.kind in (OPERATION, MODULE)]
+    busy = Counter(node.scope for node in nodes if node.kind == MODULE or not is_plumbing(node))
     found = {scope.name for scope in graph.scopes if scope.name not in callers and busy[scope.name] < 2}
     whole = found if not graph.modules or graph.modules[0].of_torch else found - {graph.scopes[0].name}
     flows = flows_of(graph, whole)
@@ -204,8 +204,8 @@ def flows_of(graph: ModelGraph, whole: set[str]) -> Flows:
         if node.scope not in whole and _is_folded(node, reached):
             found.folded.add(place)
             through = [_Origin(origin.tensor, (*origin.by, place)) for each in reached for origin in each.origins]
-            held = tuple(name for each in reached for name in each.held)
-            behind[place] = _TensorSources(tuple({origin.tensor: origin for origin in through}.values()), held)
+            parameters = tuple(name for each in reached for name in each.held)
+            behind[place] = _TensorSources(tuple({origin.tensor: origin for origin in through}.values()), parameters)
             continue
         for edge, each in zip(read[place], reached, strict=True):
             found.lines += [TensorFlow(origin.tensor, place, origin.by, edge.form) for origin in each.origins]

@@ -148,8 +148,8 @@ def _table(rows: Sequence[Row], width: int) -> RenderableType:
 Row = tuple[str, str, float, str]  # what, beside it, its share, its number
 
 _LEAST_SAMPLES = 20  # fewer tell no shares
-_SAMPLED_LINES_LEAST_SHARE = 0.02
-_SAMPLED_LINES_MOST = 5
+_LEAST_SAMPLED_SHARE = 0.02
+_MOST_SAMPLED_LINES = 5
 
 
 def sampled_tables(sampled: Sequence[SampledStacks], folder: str | None) -> list[tuple[str, list[Row]]]:
@@ -158,12 +158,12 @@ def sampled_tables(sampled: Sequence[SampledStacks], folder: str | None) -> list
     workers = [each for each in sampled if each.who != "training"]
     names = "1 worker" if len(workers) == 1 else f"{len(workers)} workers"
     return [
-        _sampled_lines_table("where Python was, by line", training, folder),
-        _sampled_lines_table(f"where Python was in {names} of loaders", workers, folder),
+        _rows_by_line("where Python was, by line", training, folder),
+        _rows_by_line(f"where Python was in {names} of loaders", workers, folder),
     ]
 
 
-def _sampled_lines_table(title: str, sampled: Sequence[SampledStacks], folder: str | None) -> tuple[str, list[Row]]:
+def _rows_by_line(title: str, sampled: Sequence[SampledStacks], folder: str | None) -> tuple[str, list[Row]]:
     samples = sum(each.samples for each in sampled)
     if samples < _LEAST_SAMPLES:
         return title, []
@@ -172,8 +172,8 @@ def _sampled_lines_table(title: str, sampled: Sequence[SampledStacks], folder: s
             one_line(f"{shown_path(place.file or '?', folder)}:{place.line}"),
             one_line(place.code or ""), number / samples, f"{number:,}",
         )
-        for place, number in _by_line(sampled).most_common(_SAMPLED_LINES_MOST)
-        if number >= _SAMPLED_LINES_LEAST_SHARE * samples
+        for place, number in _by_line(sampled).most_common(_MOST_SAMPLED_LINES)
+        if number >= _LEAST_SAMPLED_SHARE * samples
     ]  # fmt: skip
     return f"{title} ({samples:,} samples)", rows
 

@@ -319,8 +319,8 @@ class RanksDigest:
         """The run as it stands: as its lowest rank has it, and its end as the rank that fared worst. `facts`
         and `ends` tell of each rank who it is and how its process ended."""
         speaking, ranks = self._speaking(), self._results(facts, ends)
-        spoken = {fault.error for fault in speaking.faults}  # which the judge tells again, with its rank
-        faults = [fault for fault in faults if not ranks or fault.error not in spoken]
+        known_errors = {fault.error for fault in speaking.faults}  # which the judge tells again, with its rank
+        faults = [fault for fault in faults if not ranks or fault.error not in known_errors]
         result = speaking.result(findings, outcome=outcome, exit_code=exit_code, log=log, faults=faults, checks=checks)
         outcomes = [result.outcome, *(rank.outcome for rank in ranks)]
         worst = max((each for each in outcomes if each in _GRAVEST_LAST), key=_GRAVEST_LAST.index, default="")

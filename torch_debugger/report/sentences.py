@@ -48,7 +48,7 @@ def number(value: float | str) -> str:
     return f"{value:.4g}"
 
 
-def told(sentence: str, result: RunResult) -> str:
+def shown_sentence(sentence: str, result: RunResult) -> str:
     """A check's sentence on one line, with paths as the user would type them."""
     return one_line(short_paths(sentence, result.folder))
 
@@ -134,7 +134,7 @@ def closing(result: RunResult) -> list[tuple[str, str]]:
         # The way out once more, for a reader who sees only the end of a long traceback.
         verdict, place = result.verdict, result.verdict.where
         spot = f" at {shown_path(place.file, result.folder)}:{place.line}" if place.file and place.line else ""
-        lines.append(("fix", one_line(f"{verdict.name}{spot}: {told(verdict.fix, result)}")))
+        lines.append(("fix", one_line(f"{verdict.name}{spot}: {shown_sentence(verdict.fix, result)}")))
     lines += [("unseen", unseen(fault)) for fault in result.faults]
     lines += [("notice", one_line(notice.text)) for notice in result.notices]
     for look in result.memory:

@@ -29,9 +29,9 @@ _DIFF_STYLES = {"-": "red", "+": "green", " ": ""}
 
 def render_terminal(result: RunResult, console: Console) -> None:
     """Print the report on this console; colour and width are the console's own."""
-    told = {(finding.key, finding.severity) for finding in result.told}  # one that went on is a note since then
-    chapters = [each for each in result.chapters if (each.cause.key, each.cause.severity) not in told]
-    is_said = bool(told) and result.verdict is not None
+    shown = {(finding.key, finding.severity) for finding in result.told}  # one that went on is a note since then
+    chapters = [each for each in result.chapters if (each.cause.key, each.cause.severity) not in shown]
+    is_said = bool(shown) and result.verdict is not None
     findings = _others(chapters, result) if is_said else _findings(chapters, result, console)
     closing = [_labelled(label, Text(text, style="dim")) for label, text in sentences.closing(result)]
     width = min(console.width, _WIDEST)
@@ -58,12 +58,12 @@ def _findings(chapters: list[Chapter], result: RunResult, console: Console) -> l
 def _verdict(chapter: Chapter, result: RunResult, indent: int) -> RenderableType:
     finding = chapter.cause
     sections = [
-        Padding(_prose(sentences.told(finding.message, result), "bold"), (0, 2)),
+        Padding(_prose(sentences.shown_sentence(finding.message, result), "bold"), (0, 2)),
         _labelled("where", Text(sentences.where(finding, result), overflow="fold")),
         _code(excerpt(finding.where, result.folder), indent),
         _labelled("evidence", _evidence(finding)) if finding.evidence else None,
-        _labelled("why", _prose(sentences.told(finding.why, result))),
-        _labelled("fix", _prose(sentences.told(finding.fix, result))),
+        _labelled("why", _prose(sentences.shown_sentence(finding.why, result))),
+        _labelled("fix", _prose(sentences.shown_sentence(finding.fix, result))),
         _diff(finding.edit, result, indent) if finding.edit else None,
         _labelled("explains", Group(*(Text(sentences.symptom(each)) for each in chapter.symptoms)))
         if chapter.symptoms
@@ -74,9 +74,9 @@ def _verdict(chapter: Chapter, result: RunResult, indent: int) -> RenderableType
 
 
 def _heading(finding: Finding) -> RenderableType:
-    aside = ", ".join(part for part in (finding.check, sentences.certainty(finding)) if part)
+    details = ", ".join(part for part in (finding.check, sentences.certainty(finding)) if part)
     title = Text(f"{finding.severity}: {one_line(finding.name)}", style=_STYLES[finding.severity])
-    title.append(f"  {aside}", style="not bold dim")
+    title.append(f"  {details}", style="not bold dim")
     return Rule(title, align="left", style=_STYLES[finding.severity])
 
 
@@ -142,9 +142,9 @@ def _short(chapter: Chapter, result: RunResult) -> RenderableType:
     finding = chapter.cause
     heading = Text(f"{finding.severity}: {one_line(finding.name)}", style=_STYLES[finding.severity])
     asides = (sentences.where(finding, result), sentences.certainty(finding))
-    heading.append("".join(f"  {aside}" for aside in asides if aside), style="not bold dim")
-    body = [_prose(sentences.told(finding.message, result))]
-    body += [_prose(f"Fix: {sentences.told(finding.fix, result)}")] if finding.severity != "note" else []
+    heading.append("".join(f"  {detail}" for detail in asides if detail), style="not bold dim")
+    body = [_prose(sentences.shown_sentence(finding.message, result))]
+    body += [_prose(f"Fix: {sentences.shown_sentence(finding.fix, result)}")] if finding.severity != "note" else []
     body += [Text(f"Explains: {sentences.symptom(each)}", style="dim") for each in chapter.symptoms]
     return Group(heading, *(Padding(line, (0, 2)) for line in body))
 

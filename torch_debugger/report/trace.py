@@ -205,7 +205,7 @@ def _cut(name: str, most: int = _NAME) -> str:
 
 # Two traces of torch.profiler side by side: what a step of the second takes longer or less, and where.
 _MOST = 15
-_TRACE_DIFFERENCE_NAME = 48  # characters
+_LONGEST_NAME = 48  # characters
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ def _rows(changes: Iterable[TimeChange]) -> list[Cells]:
 def _row(each: TimeChange) -> Cells:
     sign = "+" if each.more_s >= 0 else "-"
     return (
-        _cut(short_kernel(each.name), _TRACE_DIFFERENCE_NAME),
+        _cut(short_kernel(each.name), _LONGEST_NAME),
         time_text(each.before_s),
         time_text(each.after_s),
         f"{sign}{time_text(abs(each.more_s))}",

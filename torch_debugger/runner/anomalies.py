@@ -100,7 +100,7 @@ class set_detect_anomaly:  # noqa: N801  named as torch's
 
 def _error(anomaly: Anomaly) -> AnomalyError:
     finding = _judge(anomaly.fact)
-    return AnomalyError(_told(anomaly, finding), finding, anomaly.fact)
+    return AnomalyError(_message(anomaly, finding), finding, anomaly.fact)
 
 
 def _judge(fact: NonFinite) -> Finding:
@@ -108,7 +108,7 @@ def _judge(fact: NonFinite) -> Finding:
     return next(iter([*check.see(fact, state), *check.finish(state)]))
 
 
-def _told(anomaly: Anomaly, finding: Finding) -> str:
+def _message(anomaly: Anomaly, finding: Finding) -> str:
     why = finding.why if anomaly.fact.origin is not None else ""
     hindrance = f"What made it is not known for certain: {anomaly.hindrance}." if anomaly.hindrance else ""
     if hindrance and anomaly.fact.how == "graph":

@@ -45,8 +45,8 @@ def _handled(
     """Those that are not ignored, or those that are (by nohup, say)."""
     # A handler, not SIG_IGN, which the child would inherit.
     numbers = [getattr(signal, name) for name in names]
-    heard = [number for number in numbers if (signal.getsignal(number) is signal.SIG_IGN) == ignored]
-    previous = {number: signal.signal(number, handler) for number in heard}
+    handled = [number for number in numbers if (signal.getsignal(number) is signal.SIG_IGN) == ignored]
+    previous = {number: signal.signal(number, handler) for number in handled}
     try:
         yield
     finally:
@@ -115,16 +115,16 @@ class ChildProcess:
 
 
 def _command(program: Program, orders: Orders) -> Sequence[str]:
-    flags = flags_given(sys.orig_argv)
+    flags = interpreter_flags(sys.orig_argv)
     return [sys.executable, *flags, FIRST_FILE, orders.to_json(), program.target, *program.arguments]
 
 
 def run_instead_of_us(program: Program) -> NoReturn:
     """As Python itself would; this process is the script's from here on."""
-    os.execv(sys.executable, [sys.executable, *flags_given(sys.orig_argv), *program.words])
+    os.execv(sys.executable, [sys.executable, *interpreter_flags(sys.orig_argv), *program.words])
 
 
-def flags_given(command: Sequence[str]) -> list[str]:
+def interpreter_flags(command: Sequence[str]) -> list[str]:
     """Those of the interpreter, as they were typed. What the environment says besides, the child hears itself,
     and the script does not expect it in sys.orig_argv."""
     flags: list[str] = []

@@ -84,7 +84,7 @@ class Debugger:
             only=tuple(only),
             ignore=tuple(ignore),
         )
-        self._given = [read_sink(sink) for sink in sinks]
+        self._user_sinks = [read_sink(sink) for sink in sinks]
         self._plumbing: Plumbing | None = None
         self._start(caller())
 
@@ -98,7 +98,7 @@ class Debugger:
         self._crash: CrashFact | None = None
         self._outcome = "finished"
         self._pid = os.getpid()
-        self._outlets = Outlets(self._settings, self._given, say_on_sys_stderr)
+        self._outlets = Outlets(self._settings, self._user_sinks, say_on_sys_stderr)
         self._sinks: list[Sink] = [self, *self._outlets.sinks]
         run = describe_run(script_name(), sys.argv[1:], self._settings.budget, torch.__version__, gpu_or_cpu())
         self._sinks = [sink for sink in self._sinks if hand(run, sink)]
@@ -272,29 +272,29 @@ def _finish(debugger: Debugger) -> None:
 
 
 # Where a debugger's records go beside the debugger itself: its log, trackers, sinks of the user's.
-def read_sink(given: Any) -> Any:
+def read_sink(value: Any) -> Any:
     """A Tracker, an open run of W&B, or a sink; a word is read as `--to` reads it."""
-    if isinstance(given, str):
-        return read_tracker(given)
-    if _is_tracker(given) or callable(getattr(given, "add", None)):
-        return given
+    if isinstance(value, str):
+        return read_tracker(value)
+    if _is_tracker(value) or callable(getattr(value, "add", None)):
+        return value
     raise UsageError(
         f"A sink is {', '.join(map(repr, TITLES))}, a Tracker, a wandb run or an object with add(record), "
-        f"not {given!r}."
+        f"not {value!r}."
     )
 
 
 class Outlets:
     """Opened together when a watch begins. A tracker that cannot be had is told of and left out."""
 
-    def __init__(self, settings: Settings, given: Sequence[Any], tell: Callable[[str], None]) -> None:
+    def __init__(self, settings: Settings, sinks: Sequence[Any], tell: Callable[[str], None]) -> None:
         self._tell = tell
         self._log = KeptLog(settings.log_dir, settings.log_limit_bytes) if settings.log_dir else None
         place = settings.log_dir  # also of the files that a tracker keeps, where it is a folder
         self._directory = place if place is not None and not is_url(place) else os.getcwd()
         self._trackers: list[TrackerSink] = []
         self.sinks: list[Sink] = [self._log] if self._log is not None else []
-        for one in given:
+        for one in sinks:
             if _is_tracker(one):
                 self._open(one)
             else:
@@ -338,8 +338,8 @@ class Outlets:
             sink.remove()
 
 
-def _is_tracker(given: Any) -> bool:
-    return isinstance(given, Tracker) or is_wandb_run(given)
+def _is_tracker(value: Any) -> bool:
+    return isinstance(value, Tracker) or is_wandb_run(value)
 
 
 # The log that a `Debugger` keeps in a folder: the records, and at the end the report.

@@ -94,14 +94,14 @@ _VALUE_LENGTH = 500
 
 
 def describe_hardware() -> dict[str, str]:
-    told = {
+    hardware = {
         "cpu": _processor(),
         "cores": str(os.cpu_count() or ""),
         "usable cores": _usable_cores(),
         "memory": f"{psutil.virtual_memory().total / 2**30:.1f} GiB",
     }
-    told |= {f"gpu {number}": name for number, name in enumerate(_gpus())}
-    return {name: value for name, value in told.items() if value}
+    hardware |= {f"gpu {number}": name for number, name in enumerate(_gpus())}
+    return {name: value for name, value in hardware.items() if value}
 
 
 def describe_system() -> dict[str, str]:

@@ -138,13 +138,13 @@ class _Link:
         for listener in reversed(self.listeners):
             listener.tell(error, hasattr(sys, "ps1"))
 
-    def _thread_hook(self, told: threading.ExceptHookArgs) -> None:
-        if told.exc_value is not None:
-            hide_our_frames(told.exc_value)
-        self._before[1](told)
+    def _thread_hook(self, args: threading.ExceptHookArgs) -> None:
+        if args.exc_value is not None:
+            hide_our_frames(args.exc_value)
+        self._before[1](args)
         for listener in reversed(self.listeners):
-            if told.exc_value is not None and listener.hears(told.thread):
-                listener.tell(told.exc_value, False)
+            if args.exc_value is not None and listener.hears(args.thread):
+                listener.tell(args.exc_value, False)
 
 
 _link: _Link | None = None

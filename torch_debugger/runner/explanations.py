@@ -96,8 +96,8 @@ def capture(error: BaseException) -> CrashFact:
         from torch_debugger.runner.plumbing import capture as capture_live
 
         return capture_live(error)
-    told = "".join(traceback.format_exception(type(error), error, error.__traceback__))
-    return read_crash(told) or bare_crash(type(error).__name__)
+    text = "".join(traceback.format_exception(type(error), error, error.__traceback__))
+    return read_crash(text) or bare_crash(type(error).__name__)
 
 
 # `%load_ext torch_debugger`: an exception in a cell is explained under its traceback.

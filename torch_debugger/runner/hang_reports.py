@@ -141,7 +141,7 @@ class _QuietTime:
     look_at_s: float
 
 
-class Pulse:
+class HeartbeatMonitor:
     """`look` is called again and again; it gives a record when there is something to tell."""
 
     def __init__(self, board: Board, pid: int, timeout_s: float, policy: str) -> None:
@@ -150,7 +150,7 @@ class Pulse:
         self._most_s = max(timeout_s, CEILING_S)
         self._beats = 0
         self._quiet: _QuietTime | None = None
-        self._told_s: float | None = None
+        self._hang_since_s: float | None = None
         self._seen_s = self._lost_s = 0.0
 
     def look(self, clock_s: float) -> HangFact | HangOver | None:
@@ -161,16 +161,16 @@ class Pulse:
         if board.beats != self._beats or not board.beats or self._quiet is None:
             self._beats = board.beats
             return self._went_on(now_s)
-        if not board.stack_signal or now_s < self._quiet.look_at_s or self._told_s is not None:
+        if not board.stack_signal or now_s < self._quiet.look_at_s or self._hang_since_s is not None:
             return None
         self._quiet.look_at_s = now_s + self._least_s
         return self._examine(self._quiet, now_s) if not board.at_prompt else None
 
     def _went_on(self, now_s: float) -> HangOver | None:
-        told_s, self._told_s = self._told_s, None
+        hang_since_s, self._hang_since_s = self._hang_since_s, None
         view = view_process(self._pid) if self._beats else None
         self._quiet = _QuietTime(now_s, view, now_s + self._least_s)
-        return HangOver(rank_of_process(), self._board.step, now_s - told_s) if told_s is not None else None
+        return HangOver(rank_of_process(), self._board.step, now_s - hang_since_s) if hang_since_s is not None else None
 
     def _examine(self, quiet: _QuietTime, now_s: float) -> HangFact | None:
         view, silent_s = view_process(self._pid), now_s - quiet.since_s
@@ -185,7 +185,7 @@ class Pulse:
         in_loader = any(_LOADER in row[0] for row in stack) and self._board.step >= _LEAST_STEPS
         if computes and not in_loader and silent_s < self._most_s:
             return None  # long work in C, such as reading a large pickle, holds Python's lock as well
-        self._told_s = quiet.since_s
+        self._hang_since_s = quiet.since_s
         return self._fact(stack, view, LOOP if computes else CALL, silent_s)
 
     def _fact(self, rows: list[Row], view: KernelView, kind: str, silent_s: float) -> HangFact:

@@ -86,9 +86,9 @@ class HangWatch(Probe):
     def give_up(self) -> None:
         global _on
         _on = None if _on is self else _on
-        vigil, self._vigil = self._vigil, None
-        if vigil is not None:
-            vigil.stop()
+        detector, self._vigil = self._vigil, None
+        if detector is not None:
+            detector.stop()
             self.asked.unregister()
 
     def _say_end(self) -> None:
@@ -111,11 +111,11 @@ class HangWatch(Probe):
         return clock.step, clock.optimizer_steps, clock.backwards, calls
 
     def _tell(self, fact: HangFact | HangOver) -> None:
-        told = redact_record(fact)
-        self.watch.emit(told)
-        if isinstance(told, HangFact) and told.final:
+        redacted = redact_record(fact)
+        self.watch.emit(redacted)
+        if isinstance(redacted, HangFact) and redacted.final:
             for listen in self.on_told:
-                listen(told)
+                listen(redacted)
 
     def _begin_pass(self, loader: Any, iterator: Any, state: Any) -> None:
         self._evidence.begin_pass(iterator, batch_count(loader))
@@ -129,13 +129,13 @@ class HangWatch(Probe):
 
     def _step_done(self) -> None:
         let_go_of_snapshots()
-        vigil = self._vigil
-        if vigil is None:
+        detector = self._vigil
+        if detector is None:
             return
         self._evidence.loop.note(sys._getframe())
-        if vigil.fault is not None:
+        if detector.fault is not None:
             self._vigil = None
-            raise vigil.fault  # to the guard, who tells it
-        if vigil.cpu_s - self._charged_s > 0.001:
-            self.watch.governor.charge_base(vigil.cpu_s - self._charged_s)
-            self._charged_s = vigil.cpu_s
+            raise detector.fault  # to the guard, who tells it
+        if detector.cpu_s - self._charged_s > 0.001:
+            self.watch.governor.charge_base(detector.cpu_s - self._charged_s)
+            self._charged_s = detector.cpu_s

@@ -156,18 +156,18 @@ def has_in_class(value: Any, *names: str) -> bool:
 
 def instance_dict(value: Any) -> dict[str, Any]:
     """The instance's own attributes, those in slots too."""
-    held: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for kind in reversed(_MRO(type(value))):
         for name, entry in list(_CLASS_DICT(kind).items()):
             if name == "__dict__" and id(type(entry)) in _DESCRIPTORS:
                 inside = entry.__get__(value)
-                held |= inside if type(inside) is dict else {}
+                attributes |= inside if type(inside) is dict else {}
             elif type(entry) is types.MemberDescriptorType and not name.startswith("__"):
                 try:
-                    held[name] = entry.__get__(value)
+                    attributes[name] = entry.__get__(value)
                 except AttributeError:  # a slot that was never filled
                     continue
-    return held
+    return attributes
 
 
 def class_name(kind: type) -> str:
@@ -176,11 +176,11 @@ def class_name(kind: type) -> str:
 
 def class_attributes(kind: type) -> dict[str, Any]:
     """Those that the class and its parents define: `class CFG: lr = 1e-3`."""
-    held: dict[str, Any] = {}
+    attributes: dict[str, Any] = {}
     for each in reversed(_MRO(kind)):
         if each is not object:
-            held |= _CLASS_DICT(each)
-    return held
+            attributes |= _CLASS_DICT(each)
+    return attributes
 
 
 def entries(value: dict[Any, Any]) -> Iterator[tuple[str, Any]]:
@@ -266,9 +266,9 @@ def _is_by_its_class(value: Any) -> bool:
     name = class_name(kind)
     if _TELLING_CLASS.fullmatch(name) is not None:
         return True
-    held = list(instance_dict(value).values())
-    plain = sum(plain_value(item) is not None for item in held)
-    return _RESULT_CLASS.fullmatch(name) is None and plain >= _FEWEST_SETTINGS and 2 * plain > len(held)
+    values = list(instance_dict(value).values())
+    plain = sum(plain_value(item) is not None for item in values)
+    return _RESULT_CLASS.fullmatch(name) is None and plain >= _FEWEST_SETTINGS and 2 * plain > len(values)
 
 
 def constants(variables: Mapping[str, Any]) -> dict[str, HparamValue]:
@@ -307,8 +307,8 @@ def _kept(pairs: Any) -> dict[str, HparamValue]:
     kept: dict[str, HparamValue] = {}
     for name, value in pairs:
         if value is not None and len(kept) < MOST_VALUES:
-            told = redact_value(name, value[:_READ_LENGTH] if type(value) is str else value)
-            kept[name[:_TEXT_LENGTH]] = told[:_TEXT_LENGTH] if type(told) is str else told
+            redacted = redact_value(name, value[:_READ_LENGTH] if type(value) is str else value)
+            kept[name[:_TEXT_LENGTH]] = redacted[:_TEXT_LENGTH] if type(redacted) is str else redacted
     return kept
 
 
@@ -333,8 +333,8 @@ def _unwrapped(value: Any) -> Any:
     if is_a(value, "omegaconf.nodes", "ValueNode"):
         return instance_dict(value).get("_val")
     if is_a(value, "omegaconf", "ListConfig"):
-        held = instance_dict(value).get("_content")
-        return [_unwrapped(item) for item in held] if type(held) is list else None
+        content = instance_dict(value).get("_content")
+        return [_unwrapped(item) for item in content] if type(content) is list else None
     return value
 
 
@@ -342,14 +342,16 @@ def _flags(value: Any) -> dict[str, Any]:
     """The program's own absl flags, without those that absl defines for itself."""
     by_module = instance_dict(value).get("__flags_by_module", {})
     own = [flag for module, flags in dict.items(by_module) if not module.startswith("absl") for flag in flags]
-    told = [instance_dict(flag) for flag in own]
-    return {held["name"]: held.get("_value") for held in told if type(held.get("name")) is str}
+    flag_dicts = [instance_dict(flag) for flag in own]
+    return {
+        flag_dict["name"]: flag_dict.get("_value") for flag_dict in flag_dicts if type(flag_dict.get("name")) is str
+    }
 
 
 def _inner(name: str) -> Callable[[Any], dict[str, Any]]:
     def read(value: Any) -> dict[str, Any]:
-        held = instance_dict(value).get(name)
-        return held if type(held) is dict else {}
+        inner = instance_dict(value).get(name)
+        return inner if type(inner) is dict else {}
 
     return read
 

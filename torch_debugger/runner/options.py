@@ -65,11 +65,11 @@ def settings_of_child(settings: Settings, folder: str | None) -> Settings:
 
 
 def read_program(words: Sequence[str], module: bool, verb: str = "run") -> Program:
-    given = list(words[1:] if words[:1] == ["--"] else words)
-    if not given:
+    command = list(words[1:] if words[:1] == ["--"] else words)
+    if not command:
         kind, example = ("module", "-m package.module") if module else ("script", "train.py")
         raise UsageError(f"No {kind} was given. Use it like this: torch-debugger {verb} {example}")
-    path, *arguments = given
+    path, *arguments = command
     if not module and path != "-":  # stdin, as for python
         if os.path.isdir(path) and not {"__main__.py", "__main__.pyc"} & set(os.listdir(path)):
             raise UsageError(f"{path} is a folder. Name the script in it, such as {os.path.join(path, 'train.py')}.")

@@ -22,7 +22,7 @@ from torch_debugger.records import CrashFact, EndFact, Finding, Record, Scalars
 from torch_debugger.report.result import RanksDigest, RunResult, outcome_of_exit
 from torch_debugger.report.text import one_line
 from torch_debugger.runner.child_process import ChildProcess, log_late, no_log, own_log
-from torch_debugger.runner.hang_reports import ABORTED, HangReporter, Pulse, hang_findings
+from torch_debugger.runner.hang_reports import ABORTED, HangReporter, HeartbeatMonitor, hang_findings
 from torch_debugger.runner.launch import OFFERED, REFUSED, SHOWN, TAKEN, Orders
 from torch_debugger.runner.options import settings_of_child
 from torch_debugger.runner.outputs import CrashPrinter, exit_code_of
@@ -72,9 +72,9 @@ def run_in_child(
         crash = CrashPrinter(judge, digest, quiet=settings.quiet)
         hangs = HangReporter(judge, digest, child.end_at_once, quiet=settings.quiet)
         say_news = couriers.speak if couriers is not None else lambda: None
-        pulse = Pulse(board, child.pid, settings.hang_timeout_s, settings.on_hang)
+        monitor = HeartbeatMonitor(board, child.pid, settings.hang_timeout_s, settings.on_hang)
         follower = Follower(
-            log, board, sender, judge, digest, shown, crash.show, say_news, hangs, pulse, rank_of_process()
+            log, board, sender, judge, digest, shown, crash.show, say_news, hangs, monitor, rank_of_process()
         )
         if launch is not None:
             tell(rank_fact(launch, child))
@@ -117,10 +117,10 @@ def _result(
     """`status` is None where the script has not ended, but will not be heard any more."""
     digest.reached(board.step)
     code = exit_code_of(status) if status is not None else None
-    is_told = status is not None and status >= 0
+    has_exited = status is not None and status >= 0
     return digest.result(
         judge.findings,
-        outcome=None if is_told else outcome_of_exit(code) if code is not None else "stopped",
+        outcome=None if has_exited else outcome_of_exit(code) if code is not None else "stopped",
         exit_code=code,
         log=_from_here(folder) if keep_log else None,
         faults=judge.faults,
@@ -180,7 +180,7 @@ class Follower:
         show_crash: Callable[[CrashFact], bool],  # whether its traceback too
         say_news: Callable[[], None],
         hangs: HangReporter,
-        pulse: Pulse | None = None,
+        monitor: HeartbeatMonitor | None = None,
         rank: int | None = None,
     ) -> None:
         self._rank = rank  # of the child that is followed
@@ -191,7 +191,7 @@ class Follower:
         self._digest = digest
         self._display = display
         self._show_crash = show_crash
-        self._hangs, self._pulse = hangs, pulse
+        self._hangs, self._monitor = hangs, monitor
         self._say_news = say_news  # of those who take the run elsewhere
         self._crash: CrashFact | None = None
         self._has_ended, self._logged_step = False, 0
@@ -203,7 +203,7 @@ class Follower:
         while (status := wait(_TICK_S)) is None:
             self._read(now_and_then=True)
             self._take_crash()
-            self._feel_pulse(time.monotonic())
+            self._check_heartbeat(time.monotonic())
             self._speak(time.monotonic())
         self._read()
         return status
@@ -220,8 +220,8 @@ class Follower:
             self._take(record, self._rank)
         return lost
 
-    def _feel_pulse(self, now_s: float) -> None:
-        found = self._pulse.look(now_s) if self._pulse is not None else None
+    def _check_heartbeat(self, now_s: float) -> None:
+        found = self._monitor.look(now_s) if self._monitor is not None else None
         if found is not None:
             self._take(found, self._rank)
         if not self._board.at_prompt or not os.isatty(0):  # nobody can type there

@@ -34,7 +34,7 @@ from torch_debugger.runner.replays import GradientTrials, Rehearsals, StepReplay
 from torch_debugger.runner.step_trials import Preflights, Scenes, StepRehearsals
 from torch_debugger.settings import Settings
 from torch_debugger.system.redaction import redact_record
-from torch_debugger.system.signals import alarms_held
+from torch_debugger.system.signals import alarms_deferred
 
 if TYPE_CHECKING:
     from torch_debugger.probes.breakpoints_stops import Breakpoint
@@ -88,7 +88,7 @@ class Plumbing:
 
             self._breakpoints = set_breaks(self._breaks, current_watch)
 
-    @alarms_held()
+    @alarms_deferred()
     def crash(self, error: BaseException, only: Sequence[Sink] = ()) -> None:
         """Explain an exception to these watchers, or to all."""
         self.watch.probe("ranks", self.ranks.tell_ends)
@@ -108,7 +108,7 @@ class Plumbing:
         alive = self.roots.alive()
         return Running(
             models={root.name: module for root, module in alive},
-            optimizers={held.name: optimizer for held, optimizer in self.optimizers.live()},
+            optimizers={tracked.name: optimizer for tracked, optimizer in self.optimizers.live()},
             calls={root.name: root.call for root, _ in alive if root.call is not None},
             batches=self.loaders.recent.latest_first(),
             memory=self._probes.get(MemoryWatch).latest,

@@ -40,8 +40,8 @@ class RankProcesses(Probe):
         self.wrap: Wrap | None = None  # what watches in processes that are started here; None: nothing does
         self._deaths = Deaths()
         self._pid = getpid()
-        self._told: RankFact | None = None
-        self._ends_told: set[int] = set()
+        self._rank_fact: RankFact | None = None
+        self._reported_ends: set[int] = set()
         watch.between_steps.append(self._look)
 
     def install(self, patches: Patches) -> None:
@@ -59,24 +59,24 @@ class RankProcesses(Probe):
     def tell_ends(self) -> None:
         """How the processes that were started here have ended, those that have."""
         for pid, status, ended in self._deaths.ended():
-            if pid not in self._ends_told:
-                self._ends_told.add(pid)
+            if pid not in self._reported_ends:
+                self._reported_ends.add(pid)
                 self.watch.emit(RankEnd(-1, 128 - status if status < 0 else status, ended, pid=pid))
 
     def _look(self, step: int, scalars: dict[str, float]) -> None:
         """Not every way to a process group leads through the function that we replaced."""
-        if self._told is None:
+        if self._rank_fact is None:
             is_news = distributed.is_available() and distributed.is_initialized()
         else:
-            is_news = shards_expected() and not self._told.sharded
+            is_news = shards_expected() and not self._rank_fact.sharded
         if is_news:
             self._tell_rank()
 
     def _tell_rank(self) -> None:
         fact = this_rank()
-        if fact is not None and fact != self._told:
-            words = nccl_error_setting(os.environ) if "nccl" in fact.backend and self._told is None else ""
-            self._told = fact
+        if fact is not None and fact != self._rank_fact:
+            words = nccl_error_setting(os.environ) if "nccl" in fact.backend and self._rank_fact is None else ""
+            self._rank_fact = fact
             self.watch.emit(fact)
             if words:
                 self.watch.notice(words)
@@ -135,7 +135,7 @@ class WorkerSamples(Probe):
         self._period_s = PERIOD_S
         self._apart_s = _FIRST_READ_S
         self._read_at = 0.0
-        self._others_told = False
+        self._others_reported = False
         watch.between_steps.append(self._follow)
 
     def install(self, patches: Patches) -> None:
@@ -180,8 +180,8 @@ class WorkerSamples(Probe):
     def _tell_of_others(self, loader: Any) -> None:
         """After the start: asking before it would settle how this program starts processes."""
         way = (loader.multiprocessing_context or multiprocessing).get_start_method()
-        if way != "fork" and not self._others_told:
-            self._others_told = True
+        if way != "fork" and not self._others_reported:
+            self._others_reported = True
             self.watch.notice(
                 f"Workers of loaders are not sampled: they are started by {way}, and only forked ones can be. "
                 'With num_workers=0, or multiprocessing_context="fork" for the DataLoader, they are.'

@@ -85,12 +85,12 @@ class profile(ContextDecorator):  # noqa: N801  as torch.profiler names its own
     def _take(self, profiler: torch.profiler.profile) -> None:
         began = time.perf_counter()
         timeline = read_timeline(profiler.profiler.kineto_results)  # type: ignore[union-attr]
-        fact = self._told(timeline)
+        fact = self._fact_of(timeline)
         self.fact = dataclasses.replace(fact, cost_s=time.perf_counter() - began)
         if self._ready is not None:
             self._ready(profiler)
 
-    def _told(self, timeline: Timeline) -> ProfileFact:
+    def _fact_of(self, timeline: Timeline) -> ProfileFact:
         ops = timeline.ops
         began, ended = (ops[0].began_ns, max(op.ended_ns for op in ops)) if ops else (0, 0)
         lines = self._lines.between(began, ended) if self._lines.times_ns else self._lines
@@ -102,7 +102,7 @@ def _activities() -> list[ProfilerActivity]:
 
 
 # `torch_debugger.syncs()`: the lines of a block at which the host waits for the GPU.
-_TOLD = "called a synchronizing CUDA operation"  # how torch begins its warning
+_SYNC_WARNING = "called a synchronizing CUDA operation"  # how torch begins its warning
 _WARN = 1
 _MOST_SHOWN = 12
 
@@ -145,7 +145,7 @@ class syncs(ContextDecorator):  # noqa: N801  a context manager that is also a d
         self._before = torch.cuda.get_sync_debug_mode()
         self._warnings = warnings.catch_warnings()
         self._warnings.__enter__()
-        warnings.filterwarnings("always", message=_TOLD)
+        warnings.filterwarnings("always", message=_SYNC_WARNING)
         self._show = warnings.showwarning
         warnings.showwarning = self._take  # type: ignore[assignment]
         torch.cuda.set_sync_debug_mode(_WARN)
@@ -185,7 +185,7 @@ class syncs(ContextDecorator):  # noqa: N801  a context manager that is also a d
 
     def _take(self, message: Any, category: Any, filename: str, lineno: int, *others: Any) -> None:
         """In place of `warnings.showwarning`: while torch warns, the line that waited is still running."""
-        if not str(message).startswith(_TOLD):
+        if not str(message).startswith(_SYNC_WARNING):
             self._show(message, category, filename, lineno, *others)
             return
         frame = user_frame(2)

@@ -37,17 +37,17 @@ class Profiles:
         self.watch = watch
         self.roots = roots
         self._wanted = settings.profile_steps
-        self._asked = bool(self._wanted)  # by the user: whatever it costs
+        self._requested = bool(self._wanted)  # by the user: whatever it costs
         self._folder = settings.log_dir
         self._window: Window | None = None
         self._first = 0
         self._before_s: deque[float] = deque(maxlen=_REMEMBERED)
-        if self._asked:
+        if self._requested:
             watch.between_steps.append(self._step_done)
 
     def want(self, steps: int) -> None:
         """A finding asks. It gets one window in a run, once that is small beside what has been trained."""
-        if self._wanted or self._asked or self._first:
+        if self._wanted or self._requested or self._first:
             return
         self._wanted = steps
         self.watch.between_steps.append(self._step_done)
@@ -60,7 +60,7 @@ class Profiles:
     def _step_done(self, step: int, scalars: dict[str, float]) -> None:
         began = time.perf_counter()
         self._follow(step, scalars)
-        if self._asked:
+        if self._requested:
             # Told by itself: taken from what the guard around us will add to the next step.
             self.watch.guard.spent_s -= time.perf_counter() - began
 
@@ -75,7 +75,7 @@ class Profiles:
     def _affords(self) -> bool:
         governor = self.watch.governor
         cost_s = _STARTS_S + _SLOWER * self._wanted * min(self._before_s, default=0.0)
-        return self._asked or cost_s <= governor.budget * governor.elapsed_s
+        return self._requested or cost_s <= governor.budget * governor.elapsed_s
 
     def _open(self, step: int) -> None:
         from torch_debugger.profiling.profiled_steps import Window, paths_of
@@ -119,7 +119,7 @@ def _typical(times_s: Sequence[float]) -> float:
 
 
 # Which lines the training's Python is at: sampled while it trains, told ever more rarely.
-_FIRST_TOLD = 50  # samples
+_FIRST_REPORT = 50  # samples
 
 
 class StackSamples:
@@ -131,7 +131,7 @@ class StackSamples:
         self.watch = watch
         self._sampler: StackSampler | None = None
         self._charged_s = 0.0
-        self._tell_at = _FIRST_TOLD
+        self._tell_at = _FIRST_REPORT
         self._row_passes = RowPassLooks(watch)
         watch.between_steps.append(self._follow)
 

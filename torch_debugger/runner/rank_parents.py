@@ -27,7 +27,7 @@ from torch_debugger.log.reader_records import event_files, read_log_of_ranks
 from torch_debugger.records import Notice, RankEnd, RankFact
 from torch_debugger.report.result import RanksDigest, RunResult
 from torch_debugger.runner.child_process import ChildProcess, interrupts_left_to_child, own_log
-from torch_debugger.runner.hang_reports import Pulse
+from torch_debugger.runner.hang_reports import HeartbeatMonitor
 from torch_debugger.runner.launch import OFFERED, REFUSED, Orders
 from torch_debugger.runner.options import settings_of_child
 from torch_debugger.runner.outputs import exit_code_of, holds_another_run, make_writable, name_of_script
@@ -122,8 +122,8 @@ def run_other_rank(program: Program, settings: Settings, launch: RankLaunch, fol
     """The exit status of the script: -n for signal n."""
     board = Board.create()
     reader, sender = make_request_pipe()
-    told = settings_of_child(settings, folder)
-    orders = Orders(told, program.module, board.fd, reader.fd, dies_with_parent=True)
+    child_settings = settings_of_child(settings, folder)
+    orders = Orders(child_settings, program.module, board.fd, reader.fd, dies_with_parent=True)
     child = rank_process(program, orders, launch)
     gathered = program if settings.keep_log and launch.leads_machine else None
     with (
@@ -134,9 +134,9 @@ def run_other_rank(program: Program, settings: Settings, launch: RankLaunch, fol
     ):
         reader.close()  # the child has its own
         tell(rank_fact(launch, child))
-        pulse = Pulse(board, child.pid, settings.hang_timeout_s, settings.on_hang)
+        monitor = HeartbeatMonitor(board, child.pid, settings.hang_timeout_s, settings.on_hang)
         while (status := child.wait(_TICK_S)) is None:
-            if (found := pulse.look(time.monotonic())) is not None:
+            if (found := monitor.look(time.monotonic())) is not None:
                 tell(found)
             if board.crash == OFFERED:  # its traceback is its own to print, as without us
                 board.crash = REFUSED
@@ -158,13 +158,15 @@ class Patience:
 
     def __init__(self, child: ChildProcess, speak: Callable[[], None]) -> None:
         self._child, self._speak = child, speak
-        self._has_spoken = False
+        self._has_reported = False
 
     def wait(self, timeout_s: float) -> int | None:
-        status, asked = self._child.wait(timeout_s), self._child.told_to_end_at
-        is_late = status is None and asked is not None and time.monotonic() - asked > self.granted_s
-        if is_late and not self._has_spoken:
-            self._has_spoken = True
+        status, end_requested_at = self._child.wait(timeout_s), self._child.told_to_end_at
+        is_late = (
+            status is None and end_requested_at is not None and time.monotonic() - end_requested_at > self.granted_s
+        )
+        if is_late and not self._has_reported:
+            self._has_reported = True
             self._speak()
         return status
 
@@ -261,7 +263,7 @@ def stands_in(launch: RankLaunch, folder: str) -> bool:
     if Path(folder, "result.json").exists() or FellowRanks(launch, folder).are_left({0}):
         return False
     if launch.is_on_one_machine:
-        if launch.by_torchrun and not _was_heard_of(0, folder):
+        if launch.by_torchrun and not _has_event_file(0, folder):
             return False  # it may still begin
     elif not launch.leads_machine:
         return False
@@ -272,7 +274,7 @@ def stands_in(launch: RankLaunch, folder: str) -> bool:
     return True
 
 
-def _was_heard_of(rank: int, folder: str) -> bool:
+def _has_event_file(rank: int, folder: str) -> bool:
     return any(rank_in_name(path) == rank for path in event_files(folder))
 
 

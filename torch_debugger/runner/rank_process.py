@@ -30,8 +30,8 @@ def rank_wrapper(program: Program, settings: Settings) -> Callable[[Callable[...
     if settings.log_dir is None or is_trial or rank_of_process() is not None:
         return None  # also what a rank of torchrun starts: its numbers would be those of other ranks
     # Such a process has no terminal to stop at.
-    told = dataclasses.replace(settings, breaks=(), post_mortem=False)
-    return lambda target: RankTarget(target, program, told)
+    rank_settings = dataclasses.replace(settings, breaks=(), post_mortem=False)
+    return lambda target: RankTarget(target, program, rank_settings)
 
 
 @dataclass(frozen=True)

@@ -68,8 +68,8 @@ class StepReplays:
         with self._for_a_replay():
             if can_fork(models):
                 batch, dataset = self.loaders.last.get()
-                scene = Scene(moments, models, not loss, batch, dataset, self.roots.step_rng, loss, raised)
-                found = find_in_step(scene)
+                step = Scene(moments, models, not loss, batch, dataset, self.roots.step_rng, loss, raised)
+                found = find_in_step(step)
                 if found:
                     return found.origin, found.how
                 # The last bit decides whether an acos is asked at 1, and the fork's may be another.
@@ -78,7 +78,7 @@ class StepReplays:
             return _find_here(moments[:1], models, not loss)
 
     def of_call(
-        self, module: nn.Module, paths: dict[int, str], given: tuple[tuple[Any, ...], dict[str, Any]]
+        self, module: nn.Module, paths: dict[int, str], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     ) -> tuple[Origin | None, str]:
         """One call of a model that nobody trains: in a fork, or where there is none right here."""
         from torch_debugger.trials.nan_in_forward import Model
@@ -87,7 +87,7 @@ class StepReplays:
 
         if in_fork() or shards_expected():
             return None, ""
-        models = [Model(module, paths, given)]
+        models = [Model(module, paths, inputs)]
         with self._for_a_replay():
             if can_fork(models):
                 found = find_in_step(Scene((), models, slopes=False))

@@ -56,14 +56,14 @@ def _run_module(program: Program, beginning: Beginning | None) -> None:
 
 
 def _run_file(program: Program, namespace: dict[str, object], beginning: Beginning | None) -> None:
-    given = program.target
-    sys.argv[:] = [given, *program.arguments]
-    if given == "-":
+    target = program.target
+    sys.argv[:] = [target, *program.arguments]
+    if target == "-":
         _put_on_path("", beginning)
         namespace.update(__file__="<stdin>", __cached__=None, __loader__=BuiltinImporter)
         exec(compile(sys.stdin.buffer.read(), "<stdin>", "exec", dont_inherit=True), namespace)
         return
-    path = given if os.path.isabs(given) else os.path.join(os.getcwd(), given)  # python leaves a ./ in as well
+    path = target if os.path.isabs(target) else os.path.join(os.getcwd(), target)  # python leaves a ./ in as well
     if pkgutil.get_importer(path) is not None:  # a folder or a zip file, with a __main__.py
         _put_on_path(path, beginning)
         _run_by_runpy("__main__", alter_argv=False)

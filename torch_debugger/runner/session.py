@@ -55,7 +55,7 @@ class Session:
         self.leave: Callable[[], None] = sys.exit  # once the trials are made that a script was started for
         self._stop_waiting: Callable[[], None] | None = None
         self._ended = False
-        self._asked = 0.0
+        self._polled_at = 0.0
 
     def start(self) -> None:
         """Watch now if torch is imported, else as soon as the program imports it."""
@@ -80,7 +80,7 @@ class Session:
         self.plumbing.watch.on_step.append(self._after_step)
         if self._board is not None:
             self._board.torch_seen = 1
-            self._show_pulse(self._board, self.plumbing)
+            self._install_heartbeat(self._board, self.plumbing)
         if self.plumbing.preflights is not None:
             self.plumbing.preflights.tell = self._tell_progress
             self.plumbing.preflights.tell_done = self._tell_trials
@@ -89,16 +89,16 @@ class Session:
             self.plumbing.step_rehearsals.tell_done = self._tell_trials
             self.plumbing.step_rehearsals.leave = self.leave
 
-    def _show_pulse(self, board: Board, plumbing: Plumbing) -> None:
+    def _install_heartbeat(self, board: Board, plumbing: Plumbing) -> None:
         """So that the parent sees when this process stops altogether, and may ask where it is."""
 
-        asked = plumbing.hangs.asked
+        stacks = plumbing.hangs.asked
 
         def beat() -> None:
             board.beats += 1
-            board.stack_signal = 0 if self._ended else asked.number
+            board.stack_signal = 0 if self._ended else stacks.number
 
-        board.stacks_fd = asked.fd
+        board.stacks_fd = stacks.fd
         plumbing.hangs.on_beat = beat
         beat()  # the first comes late: by then a script may hold Python's lock for good
 
@@ -134,8 +134,8 @@ class Session:
             self._board.note(step, time.time(), loss)
         if self._requests is not None and self.plumbing is not None:
             now = time.perf_counter()
-            if now - self._asked > 0.2:  # a system call: not every step
-                self._asked = now
+            if now - self._polled_at > 0.2:  # a system call: not every step
+                self._polled_at = now
                 for request in self._requests.poll():
                     self._look_closer(request)
 

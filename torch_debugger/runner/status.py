@@ -223,10 +223,10 @@ class TrialLines:
 
     def update(self, progress: Progress, now_s: float) -> None:
         self._said_s = self._said_s or now_s
-        told = _how_far(progress, self._trials, self._word)
-        if progress.trials and told != self._said and now_s - self._said_s >= self.every_s:
-            self._said_s, self._said = now_s, told
-            write_line(self._fd, told)
+        line = _how_far(progress, self._trials, self._word)
+        if progress.trials and line != self._said and now_s - self._said_s >= self.every_s:
+            self._said_s, self._said = now_s, line
+            write_line(self._fd, line)
 
     def announce(self, finding: Finding) -> None:
         """The trials have the word here; `run` tells what its checks find."""
@@ -275,6 +275,6 @@ class TrialBar:
 def _how_far(progress: Progress, trials: Sequence[str], word: str) -> str:
     """trial 6 of 12, overfit one batch: step 37, loss 0.5123"""
     number = min(progress.trials + 1, len(trials))
-    told = f"{word} {number} of {len(trials)}, {trials[number - 1]}"
+    text = f"{word} {number} of {len(trials)}, {trials[number - 1]}"
     known = progress.loss is not None and not math.isnan(progress.loss)
-    return f"{told}: step {progress.step}, loss {progress.loss:.4g}" if known else told
+    return f"{text}: step {progress.step}, loss {progress.loss:.4g}" if known else text

@@ -81,26 +81,26 @@ class Preflights:
     def see_backward(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if in_fork():
             return
-        scene = self.scenes.at_backward(loss)
+        state = self.scenes.at_backward(loss)
         with self.watch.asleep(), torch._C._EnableTorchFunction():
-            self.watch.guard.contain("pre-flight", self._try, scene, frame)
+            self.watch.guard.contain("pre-flight", self._try, state, frame)
         self.watch.stopping = True
         self.leave()
 
-    def _try(self, scene: FirstBackward, frame: FrameType | None) -> None:
+    def _try(self, state: FirstBackward, frame: FrameType | None) -> None:
         from torch_debugger.trials.first_step import case_at_backward
         from torch_debugger.trials.nan_in_step import can_fork
         from torch_debugger.trials.preflight import Trials, describe_case, text_apart, trial_apart
         from torch_debugger.trials.preflight_case import NotPossibleError
 
-        forks = can_fork(list(scene.models.values()))
+        forks = can_fork(list(state.models.values()))
         try:
-            case, way = case_at_backward(scene, text_apart if forks else lambda task: task())
+            case, way = case_at_backward(state, text_apart if forks else lambda task: task())
         except NotPossibleError as reason:
             self.watch.notice(str(reason))
             return
         site = place_of(frame)
-        self.watch.emit(describe_case(case, scene.loss, assignment_before(site, loss_name(site)) or site))
+        self.watch.emit(describe_case(case, state.loss, assignment_before(site, loss_name(site)) or site))
         # without forks in the training's own process, which ends after the trials
         results = Trials(case, self.tell).results(trial_apart if forks else lambda name, trial: trial())
         for done, result in enumerate(results, 1):
@@ -132,7 +132,7 @@ class StepRehearsals:
         self.settings = settings
         self.tell_done: Callable[[int], None] = lambda parts: None
         self.leave: Callable[[], None] = sys.exit
-        self._scene: FirstBackward | None = None  # of the last backward
+        self._backward_state: FirstBackward | None = None  # of the last backward
         self._backwards = 0
         self._stepping = False
         backward.on_look.append(self.see_backward)
@@ -141,9 +141,9 @@ class StepRehearsals:
     def see_backward(self, loss: torch.Tensor, frame: FrameType | None) -> None:
         if in_fork():
             return
-        self._scene = self.scenes.at_backward(loss)
+        self._backward_state = self.scenes.at_backward(loss)
         self._backwards += 1
-        by_hand = self._backwards > 1 and not self._scene.optimizers
+        by_hand = self._backwards > 1 and not self._backward_state.optimizers
         if self._stepping or by_hand:  # inside of step(closure); or no optimizer will ever step
             self._end()
 
@@ -151,7 +151,7 @@ class StepRehearsals:
         if in_fork() or self.watch.stopping:
             return
         self._stepping = True
-        if self._scene is not None:
+        if self._backward_state is not None:
             self._end()
 
     def _end(self) -> None:
@@ -168,16 +168,16 @@ class StepRehearsals:
         from torch_debugger.trials.step_rehearsal import StepRehearser as Conduct
         from torch_debugger.trials.step_to_rehearse import step_at_backward
 
-        assert self._scene is not None
-        if not can_fork(list(self._scene.models.values())):
+        assert self._backward_state is not None
+        if not can_fork(list(self._backward_state.models.values())):
             self.watch.notice("The model is on a GPU already: run the script without one (CUDA_VISIBLE_DEVICES=).")
             return
         settings = self.settings
         wanted = RehearsalSettings(settings.rehearsed_gpu, settings.rehearsed_batch, settings.rehearsed_dtype)
         try:
-            step, case = step_at_backward(self._scene, self._accumulated())
+            step, case = step_at_backward(self._backward_state, self._accumulated())
             found = Conduct(step, case.call, wanted, self.tell_done).rehearsed()
-            others = tuple(name for name in self._scene.models if name not in step.models)
+            others = tuple(name for name in self._backward_state.models if name not in step.models)
             self.watch.emit(dataclasses.replace(found, others=others))
         except FailedError as error:
             self.watch.notice(f"The step cannot be made again: {error}")
@@ -186,5 +186,5 @@ class StepRehearsals:
 
     def _accumulated(self) -> int:
         """Backwards before the optimizer steps; by hand, or inside of a closure, one."""
-        by_optimizer = self._scene is not None and bool(self._scene.optimizers)
+        by_optimizer = self._backward_state is not None and bool(self._backward_state.optimizers)
         return self._backwards if by_optimizer else 1

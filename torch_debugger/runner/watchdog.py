@@ -66,14 +66,14 @@ class Watchdog:
         )
         self._steps = 0
         self._pid = 0
-        self._vigil: HangDetector | None = None
-        self._asked = AskedStacks()
+        self._detector: HangDetector | None = None
+        self._stacks = AskedStacks()
         self._hook: Any = None
         self._elsewhere: tuple[HangWatch, Limits, str] | None = None  # what `run` had before
 
     @property
     def watching(self) -> bool:
-        return self._vigil is not None or self._elsewhere is not None
+        return self._detector is not None or self._elsewhere is not None
 
     def start(self) -> Watchdog:
         if self.watching:
@@ -84,14 +84,14 @@ class Watchdog:
             known.on_told.append(self.hangs.append)
             return self
         self._pid = getpid()
-        self._asked.register()
+        self._stacks.register()
         self._hook = register_optimizer_step_post_hook(self._stepped)
-        evidence = Evidence(lambda: self._steps, self._asked, self.policy)
+        evidence = Evidence(lambda: self._steps, self._stacks, self.policy)
         thread = Thread(threading.get_ident(), threading.get_native_id())
-        self._vigil = HangDetector(
+        self._detector = HangDetector(
             thread, Pace(self._limits), lambda: (self._steps,), evidence, self._tell, Asking(None)
         )
-        self._vigil.start()
+        self._detector.start()
         return self
 
     def stop(self) -> None:
@@ -100,11 +100,11 @@ class Watchdog:
             self._elsewhere = None
             known.settle(limits, policy)
             known.on_told.remove(self.hangs.append)
-        vigil, self._vigil = self._vigil, None
-        if vigil is not None:
+        detector, self._detector = self._detector, None
+        if detector is not None:
             self._hook.remove()
-            vigil.stop()
-            self._asked.unregister()
+            detector.stop()
+            self._stacks.unregister()
 
     def beat(self) -> None:
         """A sign of life, for loops without an optimizer: they are counted instead of its steps."""
@@ -127,15 +127,15 @@ class Watchdog:
             return
         if fact.world > 1 and fact.kind == COLLECTIVE and fact.still_s < self._patience_s():
             return
-        told = redact_record(fact)
-        self.hangs.append(told)
-        told = dataclasses.replace(told, world=1)  # the other ranks are not heard here
+        redacted = redact_record(fact)
+        self.hangs.append(redacted)
+        redacted = dataclasses.replace(redacted, world=1)  # the other ranks are not heard here
         judge, digest = RanksJudge(), RanksDigest(sys.argv[0])
-        desk = HangReporter(judge, digest, end_here, quiet=False)
-        digest.see(told)
-        judge.see(told)
-        desk.see(told, None, 0.0)
-        desk.act(1e9)
+        reporter = HangReporter(judge, digest, end_here, quiet=False)
+        digest.see(redacted)
+        judge.see(redacted)
+        reporter.see(redacted, None, 0.0)
+        reporter.act(1e9)
 
     def _patience_s(self) -> float:
         """With a wait for other ranks, of which nothing is known here: one of them may validate."""
@@ -146,8 +146,8 @@ class Watchdog:
         return f"<Watchdog {state}, policy {self.policy}, {len(self.hangs)} hangs>"
 
 
-def _seconds(name: str, given: float | timedelta) -> float:
-    seconds = given.total_seconds() if isinstance(given, timedelta) else float(given)
+def _seconds(name: str, value: float | timedelta) -> float:
+    seconds = value.total_seconds() if isinstance(value, timedelta) else float(value)
     if not seconds > 0:
-        raise UsageError(f"{name} is a time in seconds, or a timedelta, greater than 0, not {given!r}.")
+        raise UsageError(f"{name} is a time in seconds, or a timedelta, greater than 0, not {value!r}.")
     return seconds

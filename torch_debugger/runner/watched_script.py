@@ -20,7 +20,7 @@ from torch_debugger.runner.script import Program
 from torch_debugger.settings import Settings
 from torch_debugger.system.errors import DebuggerError
 from torch_debugger.system.program import say
-from torch_debugger.system.signals import alarms_held
+from torch_debugger.system.signals import alarms_deferred
 from torch_debugger.system.tracebacks import is_left_by_hand
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ class ScriptWatch:
     def start(self) -> None:
         self._attempt(self._start)
 
-    @alarms_held()  # a worker that breaks a connection first and ends a moment later
+    @alarms_deferred()  # a worker that breaks a connection first and ends a moment later
     def saw(self, error: BaseException) -> None:
         """The program ended with this exception."""
         self.outcome = _outcome(error)
@@ -123,18 +123,18 @@ def undisturbed() -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    asked: list[int] = []
+    received: list[int] = []
     before = signal.signal(signal.SIGINT, signal.SIG_IGN)
     before_term = signal.getsignal(signal.SIGTERM)
     if before_term is not None:
-        signal.signal(signal.SIGTERM, lambda number, _: asked.append(number))
+        signal.signal(signal.SIGTERM, lambda number, _: received.append(number))
     try:
         yield
     finally:
         signal.signal(signal.SIGINT, signal.SIG_DFL if before is None else before)
         if before_term is not None:
             signal.signal(signal.SIGTERM, before_term)
-        for number in asked:
+        for number in received:
             os.kill(getpid(), number)
 
 

@@ -133,8 +133,8 @@ def _in_classes_or_file(
 
 def _dim_of(call: ast.Call, rank: int) -> int | None:
     """As it is written: a keyword, or a number among the arguments. Without one torch has its own choice."""
-    given = [word.value for word in call.keywords if word.arg in ("dim", "axis")] + call.args
-    for node in given:
+    arguments = [word.value for word in call.keywords if word.arg in ("dim", "axis")] + call.args
+    for node in arguments:
         try:
             value = ast.literal_eval(node)
         except (ValueError, TypeError):

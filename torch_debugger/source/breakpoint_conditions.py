@@ -29,8 +29,8 @@ def parse_condition(text: str) -> Condition:
     clean = " ".join(str(text).splitlines()).strip()
     tree = Reader(clean).read()
     names = frozenset(part.word for part in parts_of(tree) if isinstance(part, Variable))
-    asked = {"weight" for part in parts_of(tree) if isinstance(part, FunctionCall) and part.function == "parameter"}
-    return Condition(clean, tree, names | asked)
+    implied = {"weight" for part in parts_of(tree) if isinstance(part, FunctionCall) and part.function == "parameter"}
+    return Condition(clean, tree, names | implied)
 
 
 def parse_break(text: str) -> tuple[Condition, str | None]:

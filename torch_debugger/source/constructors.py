@@ -199,14 +199,14 @@ def _root_built(root: nn.Module, root_name: str, files: Iterable[str]) -> Built 
     calls: list[Built] = []
     for file in files:
         tree = tree_of(file)
-        given = assignments(tree) if tree is not None else ()
+        bindings = assignments(tree) if tree is not None else ()
         named = [
             Built(file, node.value, scope, None, dotted(target))
-            for node, scope in given
+            for node, scope in bindings
             for target in node.targets
             if dotted(target) in (name, f"self.{name}")
         ]
         if named:
             return _best(named, root)
-        calls += [made for node, scope in given if _makes(made := Built(file, node.value, scope), root)]
+        calls += [made for node, scope in bindings if _makes(made := Built(file, node.value, scope), root)]
     return _best(calls, root) if len(calls) == 1 else None

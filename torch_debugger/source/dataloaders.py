@@ -135,7 +135,7 @@ def fetching_now(frame: FrameType | None) -> Fetching | None:
         return None
     frames = (frame, *reversed(inner))
     position = _position(frames)
-    index, dataset = _asked_for(frames)
+    index, dataset = _requested_index(frames)
     if index is None and frame.f_code is _MAP:
         index = position
     if position is None:
@@ -165,7 +165,7 @@ def _position(frames: tuple[FrameType, ...]) -> int | None:
     return index if type(index) is int else None
 
 
-def _asked_for(frames: tuple[FrameType, ...]) -> tuple[int | None, str]:
+def _requested_index(frames: tuple[FrameType, ...]) -> tuple[int | None, str]:
     """What the outermost __getitem__ of the user's was called with, and whose that is."""
     for frame in frames:
         code = frame.f_code
@@ -196,8 +196,8 @@ def file_named_in(frames: tuple[FrameType, ...]) -> tuple[str, int]:
     return "", 0
 
 
-def _paths(held: dict[str, Any]) -> Iterator[str]:
-    for value in list(held.values())[:_VALUES]:
+def _paths(variables: dict[str, Any]) -> Iterator[str]:
+    for value in list(variables.values())[:_VALUES]:
         if is_a(value, pathlib.PurePath):
             value = os.fspath(value)
         if type(value) is str and 0 < len(value) <= _LONGEST_NAME and "\0" not in value:

@@ -65,7 +65,7 @@ def batch_count(loader: Any) -> int | None:
         return None
 
 
-def data_held_by(dataset: Any, samples: int | None) -> tuple[HeldData, ...]:
+def stored_data(dataset: Any, samples: int | None) -> tuple[HeldData, ...]:
     """Attributes with as many entries as there are samples, read without running anything of the user's; of a
     TensorDataset, its tensors."""
     if is_a(dataset, torch.utils.data.TensorDataset):
@@ -112,11 +112,11 @@ def dataset_parts(dataset: object) -> list[object]:
         part = waiting.pop(0)
         if not any(part is known for known in parts):
             parts.append(part)
-            waiting += _held(part)
+            waiting += _inner_parts(part)
     return parts
 
 
-def _held(part: object) -> Iterator[Any]:
+def _inner_parts(part: object) -> Iterator[Any]:
     for name, value in vars(part).items() if hasattr(part, "__dict__") else ():
         values = value if is_one_of(value, (list, tuple)) and len(value) <= 16 else [value]
         for each in values:
@@ -124,7 +124,7 @@ def _held(part: object) -> Iterator[Any]:
                 yield each
 
 
-def asked_by_workers(statement: ast.ClassDef) -> list[ast.FunctionDef]:
+def sample_methods(statement: ast.ClassDef) -> list[ast.FunctionDef]:
     """What runs when a sample is asked for: these methods, and those they call."""
     methods = methods_of(statement)
     found = [methods[name] for name in _ENTRIES if name in methods]
@@ -247,7 +247,7 @@ def _kept_generator(owner: object, attribute: str) -> KeptGenerator | None:
     file, statement = source
     if any(last_name(part) in ("get_worker_info", "worker_info") for part in ast.walk(statement)):
         return None  # it asks which worker it is
-    uses = _uses(asked_by_workers(statement), attribute)
+    uses = _uses(sample_methods(statement), attribute)
     if not uses or any(isinstance(use.ctx, ast.Store) for use in uses):
         return None
     kind = type(getattr(owner, attribute)).__name__
@@ -280,13 +280,13 @@ def open_handles(dataset: object) -> list[OpenHandle]:
 
 def _of(part: object) -> Iterator[OpenHandle]:
     source = class_source(type(part))
-    held = dict(vars(part)) if source is not None and hasattr(part, "__dict__") else {}
-    if source is None or any(type(value).__module__ == _LOCKS for value in held.values()):
+    attributes = dict(vars(part)) if source is not None and hasattr(part, "__dict__") else {}
+    if source is None or any(type(value).__module__ == _LOCKS for value in attributes.values()):
         return
     # Where samples are made; in an object that a dataset only calls, in any method but __init__.
     others = [method for name, method in methods_of(source[1]).items() if name != "__init__"]
-    methods = asked_by_workers(source[1]) or others
-    for name, value in held.items():
+    methods = sample_methods(source[1]) or others
+    for name, value in attributes.items():
         found = _descriptor(value)
         uses = _uses(methods, name) if found is not None else []
         if found is not None and uses:

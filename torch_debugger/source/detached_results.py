@@ -50,33 +50,33 @@ def cut_in(file: str, function: ast.AST) -> Place | None:
 
 def cut_of_arguments(file: str, function: ast.FunctionDef) -> Place | None:
     """The first line at which what a function was given, or was made of it, is cut off and goes on."""
-    held = {argument.arg for argument in [*function.args.args[1:], *function.args.kwonlyargs]}
+    followed = {argument.arg for argument in [*function.args.args[1:], *function.args.kwonlyargs]}
     statements = _statements(function, 0)
     for number, statement in enumerate(statements):
-        if held.isdisjoint(names_read(statement)):
+        if followed.isdisjoint(names_read(statement)):
             continue
-        cuts = [part for part in cutting(statement) if held.intersection(names_read(part))]
+        cuts = [part for part in cutting(statement) if followed.intersection(names_read(part))]
         if cuts and _goes_on(statement, statements[number + 1 :]):
             return place_at(file, cuts[0].lineno)
-        held |= _given(statement)
+        followed |= _names_assigned(statement)
     return None
 
 
 def _follow(tree: ast.Module, file: str, line: int) -> tuple[Place | None, bool]:
     """(the cut, whether the result leaves this function)"""
-    held: set[str] = set()
+    followed: set[str] = set()
     statements = _statements(function_around(tree, line), line)
     for number, statement in enumerate(statements):
         is_source = covers(statement, line)
-        if not is_source and held.isdisjoint(names_read(statement)):
+        if not is_source and followed.isdisjoint(names_read(statement)):
             continue
         if any(called_method(call) for call in calls_in(statement, "backward")):
             return None, False
         goes_on = _goes_on(statement, statements[number + 1 :])
-        found = _cut_of(statement, held, is_source, tree, file) if goes_on else None
+        found = _cut_of(statement, followed, is_source, tree, file) if goes_on else None
         if found is not None:
             return found, False
-        held |= _given(statement)
+        followed |= _names_assigned(statement)
         if isinstance(statement, ast.Return):
             return None, True
     return None, False
@@ -87,12 +87,12 @@ def _statements(function: ast.AST, line: int) -> list[Simple]:
     return sorted((node for node in found if (node.end_lineno or 0) >= line), key=lambda node: node.lineno)
 
 
-def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module, file: str) -> Place | None:
-    cuts = [part for part in cutting(statement) if is_source or held.intersection(names_read(part))]
+def _cut_of(statement: Simple, followed: set[str], is_source: bool, tree: ast.Module, file: str) -> Place | None:
+    cuts = [part for part in cutting(statement) if is_source or followed.intersection(names_read(part))]
     if cuts:
         return place_at(file, cuts[0].lineno)
     for call in calls_in(statement):
-        if any(_brings(part, held, is_source) for part in call.args):
+        if any(_brings(part, followed, is_source) for part in call.args):
             function = _local_function(tree, call)
             found = cut_in(file, function) if function is not None else None
             if found is not None:
@@ -100,9 +100,9 @@ def _cut_of(statement: Simple, held: set[str], is_source: bool, tree: ast.Module
     return None
 
 
-def _brings(argument: ast.expr, held: set[str], is_source: bool) -> bool:
+def _brings(argument: ast.expr, followed: set[str], is_source: bool) -> bool:
     """Whether it may be the result that is followed: by its name, or as the call that makes it."""
-    return bool(held.intersection(names_read(argument))) or (is_source and isinstance(argument, ast.Call))
+    return bool(followed.intersection(names_read(argument))) or (is_source and isinstance(argument, ast.Call))
 
 
 def _local_function(tree: ast.Module, call: ast.Call) -> ast.FunctionDef | None:
@@ -136,7 +136,7 @@ def _goes_on(statement: Simple, later: Sequence[Simple]) -> bool:
         return any(collector in names_read(each) for each in readers)
     if isinstance(statement, ast.Expr):
         return called_method(statement.value) == "detach_"
-    return not isinstance(statement, ast.Assign) or bool(_given(statement))
+    return not isinstance(statement, ast.Assign) or bool(_names_assigned(statement))
 
 
 def _collector(statement: Simple) -> str:
@@ -149,7 +149,7 @@ def _collector(statement: Simple) -> str:
     return ""
 
 
-def _given(statement: Simple) -> set[str]:
+def _names_assigned(statement: Simple) -> set[str]:
     if collector := _collector(statement):
         return {collector}
     return {name for target in targets_of(statement) for name in names_stored(target)}

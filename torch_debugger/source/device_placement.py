@@ -208,13 +208,13 @@ class Following:
 
     def _argument_untouched(self, name: str, function: FunctionNode) -> bool:
         """What the script passes for this parameter of a function, or of a class's `__init__`, in all calls."""
-        given = [
+        arguments = [
             (argument, tree)
             for tree in self.trees
             for call in calls_of(tree, self.trees[0], function)
             if (argument := argument_of(call, function, name)) is not None
         ]
-        return bool(given) and all(self.untouched(value, tree, value.lineno) for value, tree in given)
+        return bool(arguments) and all(self.untouched(value, tree, value.lineno) for value, tree in arguments)
 
 
 def _names(expression: ast.AST) -> Iterator[str]:
@@ -240,8 +240,8 @@ def _outside_functions(node: ast.AST, name: str) -> Iterator[Assignment]:
     """Of a file's own variable: a function's variable of that name is another one, unless it says `global`."""
     for child in ast.iter_child_nodes(node):
         if isinstance(child, FunctionNode):
-            spoken = [each for each in ast.walk(child) if isinstance(each, ast.Global)]
-            yield from assignments(child) if any(name in each.names for each in spoken) else ()
+            declared = [each for each in ast.walk(child) if isinstance(each, ast.Global)]
+            yield from assignments(child) if any(name in each.names for each in declared) else ()
             continue
         if isinstance(child, Assignment):
             yield child

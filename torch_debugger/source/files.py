@@ -136,8 +136,8 @@ def model_sources(modules: Iterable[nn.Module]) -> list[tuple[str, ast.ClassDef]
 
 def _class_hints(cls: type) -> list[tuple[str, int]]:
     """Files that may hold the class, with a line inside it: its functions know, even in notebooks."""
-    held = class_dict(cls).values()
-    functions = [item.__func__ if is_one_of(item, (staticmethod, classmethod)) else item for item in held]
+    members = class_dict(cls).values()
+    functions = [item.__func__ if is_one_of(item, (staticmethod, classmethod)) else item for item in members]
     codes = [item.__code__ for item in functions if type(item) is FunctionType]
     own = [code for code in codes if is_user_file(code.co_filename)]
     hints = [(code.co_filename, code.co_firstlineno) for code in own]

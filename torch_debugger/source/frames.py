@@ -58,11 +58,11 @@ def locals_of(frame: FrameType) -> dict[str, Any]:
     """
     if _is_snapshot(frame.f_code) and _asks_for_locals(frame.f_code):
         return {}
-    held = frame.f_locals
-    found = dict(held)
+    variables = frame.f_locals
+    found = dict(variables)
     # Three references: the frame's, ours, and the one to the function that counts.
-    if _is_snapshot(frame.f_code) and sys.getrefcount(held) <= 3 and held.keys() <= _names(frame.f_code):
-        held.clear()
+    if _is_snapshot(frame.f_code) and sys.getrefcount(variables) <= 3 and variables.keys() <= _names(frame.f_code):
+        variables.clear()
     return found
 
 

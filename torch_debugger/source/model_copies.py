@@ -46,12 +46,12 @@ def copied_siblings(model: nn.Module, own: set[int]) -> list[tuple[str, nn.Modul
             continue
         children = [(name, child, _shapes(child)) for name, child in parent.named_children()]
         children = [each for each in children if each[2]]
-        held = [each for each in children if all(id(p) in own for p in each[1].parameters())]
+        owned = [each for each in children if all(id(p) in own for p in each[1].parameters())]
         others = [each for each in children if not any(id(p) in own for p in each[1].parameters())]
         found += [
             (name, copy, f"{path}.{of}".lstrip("."), part)
             for name, copy, shapes in others
-            for of, part, same in held
+            for of, part, same in owned
             if type(copy) is type(part) and shapes == same
         ]
     return found
@@ -221,8 +221,8 @@ def _last(node: ast.AST) -> str:
 
 
 def _values(node: ast.Assign, name: str) -> list[ast.expr]:
-    given = [pair for target in node.targets for pair in pairs(target, node.value)]
-    return [value for target, value in given if _last(target) == name]
+    assigned = [pair for target in node.targets for pair in pairs(target, node.value)]
+    return [value for target, value in assigned if _last(target) == name]
 
 
 def _is_filled(tree: ast.Module, name: str) -> bool:

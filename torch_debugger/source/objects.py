@@ -59,8 +59,8 @@ def fields_of(value: Any) -> dict[str, Any]:
     """Of a dataclass: those that have a value."""
     found = (class_dict(kind).get("__dataclass_fields__") for kind in classes_of(type(value)))
     fields: dict[str, Any] = next((each for each in found if type(each) is dict), {})  # records of ours have none
-    held = {name: kept_attribute(value, name) for name, field in fields.items() if field._field_type.name == "_FIELD"}
-    return {name: item for name, item in held.items() if item is not MISSING}
+    values = {name: kept_attribute(value, name) for name, field in fields.items() if field._field_type.name == "_FIELD"}
+    return {name: item for name, item in values.items() if item is not MISSING}
 
 
 def kept_attribute(value: Any, name: str) -> Any:
@@ -84,8 +84,8 @@ def own_attributes(value: Any) -> dict[str, Any]:
         return {}
     if not _has_pythons_dictionary(type(value)):
         return {}
-    held = object.__getattribute__(value, "__dict__")
-    return held if type(held) is dict else {}
+    attributes = object.__getattribute__(value, "__dict__")
+    return attributes if type(attributes) is dict else {}
 
 
 def _has_pythons_dictionary(kind: type) -> bool:

@@ -206,9 +206,9 @@ def _tie(statement: ast.stmt) -> Iterator[tuple[str, str, bool]]:
     match statement:
         case ast.Assign(targets=[target], value=value):
             second = _weight(target)
-            given = [path for node in ast.walk(value) if (path := _weight(node)) is not None]
-            if second is not None and len(given) == 1 and given[0] != second:
-                yield given[0], second, _weight(value) is not None
+            sources = [path for node in ast.walk(value) if (path := _weight(node)) is not None]
+            if second is not None and len(sources) == 1 and sources[0] != second:
+                yield sources[0], second, _weight(value) is not None
         case ast.Expr(value=ast.Call(func=ast.Attribute(value=target, attr="copy_"), args=[value])):
             second, first = _weight(target), _weight(value)
             if second is not None and first is not None and first != second:

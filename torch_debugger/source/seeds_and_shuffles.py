@@ -76,10 +76,10 @@ def _is_constant(value: ast.expr, function: ast.FunctionDef, tree: ast.Module) -
 
 
 def _default(function: ast.FunctionDef, name: str) -> ast.expr | None:
-    given = function.args
-    names = [argument.arg for argument in (*given.posonlyargs, *given.args)]
-    defaults = dict(zip(reversed(names), reversed(given.defaults), strict=False))
-    keyword = dict(zip([argument.arg for argument in given.kwonlyargs], given.kw_defaults, strict=True))
+    arguments = function.args
+    names = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    defaults = dict(zip(reversed(names), reversed(arguments.defaults), strict=False))
+    keyword = dict(zip([argument.arg for argument in arguments.kwonlyargs], arguments.kw_defaults, strict=True))
     return defaults.get(name) or keyword.get(name)
 
 

@@ -95,8 +95,8 @@ def _wrapped(value: Any) -> list[Any]:
 def _attribute(module: object, names: Names) -> str | None:
     """self.policy before agent.policy; both are named `policy`."""
     for _, value in sorted(names, key=lambda item: item[0] != "self"):
-        held = own_attributes(value)
-        places = [held, children] if is_a(children := held.get("_modules"), dict) else [held]
+        attributes = own_attributes(value)
+        places = [attributes, children] if is_a(children := attributes.get("_modules"), dict) else [attributes]
         for place in places:
             found = _variable(module, _readable(place)) or _wrapper(module, _readable(place))
             if found is not None:
@@ -125,9 +125,9 @@ def aliases(value: object, frame: FrameType | None) -> tuple[str, ...]:
     """Variables and attributes that hold it, the innermost first."""
     found: list[str] = []
     for names in scopes(frame):
-        found += [name for name, held in names if held is value]
+        found += [name for name, item in names if item is value]
         for _, owner in names:
-            found += [name for name, held in own_attributes(owner).items() if held is value]
+            found += [name for name, item in own_attributes(owner).items() if item is value]
     return tuple(dict.fromkeys(found))
 
 
@@ -168,8 +168,8 @@ def _inside(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     elif type(value) is dict:
         yield from ((f"{name}[{key!r}]" if is_one_of(key, (str, int)) else name, value[key]) for key in list(value))
     elif issubclass(type(value), nn.Module) or class_source(type(value)) is not None:
-        held = list(own_attributes(value).items())
-        yield from ((f"{name}.{key}", each) for key, each in held if key not in ("_parameters", "_buffers"))
+        attributes = list(own_attributes(value).items())
+        yield from ((f"{name}.{key}", each) for key, each in attributes if key not in ("_parameters", "_buffers"))
 
 
 # A frame of the user's at one moment: its line and its variables, which the frame itself goes on to change.
@@ -289,10 +289,10 @@ def _parts(name: str, value: Any) -> list[tuple[str, Any]]:
     if type(value) is GeneratorType:
         return _of_generator(value)
     if is_a(value, type):
-        held = dict(class_dict(value)) if class_source(value) is not None else {}
+        attributes = dict(class_dict(value)) if class_source(value) is not None else {}
     else:
-        held = _of_module(value) or own_attributes(value)
-    plain = [(key, item) for key, item in list(held.items()) if not key.startswith("_")]
+        attributes = _of_module(value) or own_attributes(value)
+    plain = [(key, item) for key, item in list(attributes.items()) if not key.startswith("_")]
     return [(f"{name}.{key}", item) for key, item in plain[:_ITEMS]]
 
 

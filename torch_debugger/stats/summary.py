@@ -213,9 +213,9 @@ def measure_ends(rows: torch.Tensor, weight: Any = None) -> torch.Tensor:
     tails = rows.shape[1] - (~same * places).amax(1)  # up to the last token that is another one
     ended = tails >= 2
     inside = (tails * ended).sum()
-    given = torch.ones((), device=rows.device)
+    token_weight = torch.ones((), device=rows.device)
     if isinstance(weight, torch.Tensor):
-        given = weight.detach().float()[last.clamp(0, len(weight) - 1)]
+        token_weight = weight.detach().float()[last.clamp(0, len(weight) - 1)]
     found = (
         last,
         ended.float().mean(),
@@ -223,7 +223,7 @@ def measure_ends(rows: torch.Tensor, weight: Any = None) -> torch.Tensor:
         1 - inside / same.sum(),
         tails.min(),
         tails.max(),
-        given,
+        token_weight,
     )
     return torch.stack([number.float() for number in found])
 

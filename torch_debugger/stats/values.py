@@ -220,12 +220,12 @@ def _sketch(part: torch.Tensor, low: torch.Tensor, high: torch.Tensor) -> torch.
 def _finished(known: TensorStats, numbers: list[float] | None) -> TensorStats:
     if numbers is None:
         return known
-    held = vars(known) | dict(zip(_NUMBERS, numbers, strict=False))
-    held |= {name: int(held[name]) for name in ("nans", "infs", "zeros")}
-    if held["nans"] + held["infs"] == known.count:
-        return TensorStats(**held | dict.fromkeys(("min", "max", "mean", "std")))
-    drawn = numbers[len(_NUMBERS) :] if held["max"] > held["min"] else ()
-    return TensorStats(**held | {"histogram": tuple(int(each) for each in drawn)})
+    values = vars(known) | dict(zip(_NUMBERS, numbers, strict=False))
+    values |= {name: int(values[name]) for name in ("nans", "infs", "zeros")}
+    if values["nans"] + values["infs"] == known.count:
+        return TensorStats(**values | dict.fromkeys(("min", "max", "mean", "std")))
+    drawn = numbers[len(_NUMBERS) :] if values["max"] > values["min"] else ()
+    return TensorStats(**values | {"histogram": tuple(int(each) for each in drawn)})
 
 
 # A tensor's numbers in one line of text.

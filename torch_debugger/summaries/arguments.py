@@ -31,8 +31,8 @@ _IN_NUMPY = {
 }  # fmt: skip
 
 
-def kind_of(given: Any) -> str:
-    return "None" if given is None else f"a {type(given).__name__}"
+def kind_of(value: Any) -> str:
+    return "None" if value is None else f"a {type(value).__name__}"
 
 
 def as_tensor(values: Any) -> torch.Tensor:
@@ -113,8 +113,8 @@ def histogram_record(
     has_room: Callable[[int], bool],
 ) -> HistogramSummary | UncountedSummary:
     """Where the log has room for them, a copy of values on the host is left for its thread to count."""
-    given = as_real_tensor(values)
-    flat = given.reshape(-1)
+    tensor = as_real_tensor(values)
+    flat = tensor.reshape(-1)
     if flat.dtype not in _EXACT:  # exactly the same numbers, as float32 where it can hold them
         wide = flat.dtype in _LONG and flat.device.type != "mps"  # which has no float64
         flat = flat.to(torch.float64 if wide else torch.float32)
@@ -122,7 +122,7 @@ def histogram_record(
         return histogram_of(_measure_on_device(flat, bins), *moment, tag, max_bins)
     array = flat.numpy()
     if isinstance(bins, str) and bins == "tensorflow" and has_room(array.nbytes):
-        mine = array.copy() if given.dtype in _EXACT else array
+        mine = array.copy() if tensor.dtype in _EXACT else array
         return UncountedSummary(*moment, tag, mine, max_bins)
     return histogram_of(measure_values(array, bins), *moment, tag, max_bins)
 
@@ -209,7 +209,7 @@ def mesh_part(name: str, values: Any) -> NDArray[np.float32] | None:
 def hparam_values(hparams: Any) -> dict[str, HparamValue]:
     """None is left out; what is no number, word, yes or no is kept as its text; a secret is not written."""
     named = _mapping(hparams, "hyperparameters")
-    return {str(name): _told(str(name), value) for name, value in named.items() if value is not None}
+    return {str(name): _hparam_value(str(name), value) for name, value in named.items() if value is not None}
 
 
 def metric_values(metrics: Any) -> dict[str, Any]:
@@ -218,12 +218,12 @@ def metric_values(metrics: Any) -> dict[str, Any]:
 
 def choice_values(choices: Any) -> dict[str, tuple[HparamValue, ...]]:
     named = _mapping(choices or {}, "choices in hparam_domain_discrete")
-    return {str(name): tuple(_told(str(name), value) for value in values) for name, values in named.items()}
+    return {str(name): tuple(_hparam_value(str(name), value) for value in values) for name, values in named.items()}
 
 
-def _told(name: str, value: Any) -> HparamValue:
-    told: HparamValue = redact_value(name, plain_value(value))
-    return told
+def _hparam_value(name: str, value: Any) -> HparamValue:
+    redacted: HparamValue = redact_value(name, plain_value(value))
+    return redacted
 
 
 def plain_value(value: Any) -> HparamValue:
@@ -238,13 +238,13 @@ def plain_value(value: Any) -> HparamValue:
     return str(value)
 
 
-def _mapping(given: Any, what: str) -> Mapping[Any, Any]:
-    if not isinstance(given, Mapping):
-        named = getattr(given, "__dict__", None)  # argparse.Namespace and its like
+def _mapping(argument: Any, what: str) -> Mapping[Any, Any]:
+    if not isinstance(argument, Mapping):
+        named = getattr(argument, "__dict__", None)  # argparse.Namespace and its like
         if not isinstance(named, dict) or not named:
-            raise DebuggerError(f"expected {what} by name in a dictionary, got {type(given).__name__}")
+            raise DebuggerError(f"expected {what} by name in a dictionary, got {type(argument).__name__}")
         return named
-    return given
+    return argument
 
 
 # The layout of custom scalars, {category: {title: ["Multiline" or "Margin", tags]}}, as charts.

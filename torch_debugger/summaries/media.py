@@ -64,11 +64,11 @@ def as_bytes(tensor: torch.Tensor, remark: Callable[[str], None]) -> Pixels:
     floats = tensor.float()
     whole = not tensor.is_floating_point() and bool((floats > 1).any())
     shades = floats * (1 if whole else 255)
-    odd = int((~((shades > -0.5) & (shades < 255.5))).sum())  # what rounding does is nobody's fault
-    if odd:
+    outside = int((~((shades > -0.5) & (shades < 255.5))).sum())  # what rounding does is nobody's fault
+    if outside:
         expected = "0 and 255" if whole else "0 and 1, as floats are expected to be"
         advice = "" if whole else " Pictures of 0 to 255 are taken as uint8."
-        left = f"{odd:,} of {tensor.numel():,} values are not within {expected}"
+        left = f"{outside:,} of {tensor.numel():,} values are not within {expected}"
         remark(f"{left}: they are clipped, and black where NaN.{advice}")
     return np.array(torch.nan_to_num(shades, nan=0.0).clamp_(0, 255).to(torch.uint8).cpu().numpy())
 
@@ -161,6 +161,6 @@ def sound_samples(values: Any) -> tuple[NDArray[np.int16], int]:
     if samples.dtype == np.int16:
         return np.array(samples), 0
     floats = samples if samples.dtype == np.float32 else samples.astype(np.float64)
-    heard = floats.clip(-1, 1)
-    clipped = int(np.count_nonzero(heard != floats))  # NaN among them
-    return (np.nan_to_num(heard, nan=0.0) * _LOUDEST).astype(np.int16), clipped
+    clamped = floats.clip(-1, 1)
+    clipped = int(np.count_nonzero(clamped != floats))  # NaN among them
+    return (np.nan_to_num(clamped, nan=0.0) * _LOUDEST).astype(np.int16), clipped

@@ -55,13 +55,13 @@ class _OnnxDrawing:
                 self._tensor(value, "Input", f"{scope}input/")
         for node in graph.nodes:
             self._operation(node, scope)
-        given = [self._origins[value.name] for value in graph.outputs if value.name in self._origins]
+        origins = [self._origins[value.name] for value in graph.outputs if value.name in self._origins]
         if not scope:
             for value in graph.outputs:
                 name = self._names.unique(f"output/{_path(value.name)}")
                 inputs = [self._origins[value.name]] if value.name in self._origins else []
                 self.nodes.append(node_bytes(name, "Output", inputs, (), texts={}))
-        return given
+        return origins
 
     def _tensor(self, value: OnnxValue, op: str, scope: str) -> None:
         name = self._names.unique(scope + _path(value.name))

@@ -76,9 +76,9 @@ def redact_plain(plain: Any) -> Any:
 def redact_record(record: Any) -> Any:
     """A dataclass with all that it holds, made again without secrets."""
     if dataclasses.is_dataclass(record) and not isinstance(record, type):
-        held = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
-        told = {name: _field(name, value) for name, value in held.items()}
-        return dataclasses.replace(record, **told)
+        values = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+        redacted = {name: _field(name, value) for name, value in values.items()}
+        return dataclasses.replace(record, **redacted)
     if isinstance(record, tuple | list):
         return type(record)(map(redact_record, record))
     return redact_plain(record) if isinstance(record, dict | str) else record

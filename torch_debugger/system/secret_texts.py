@@ -89,14 +89,14 @@ def redact_named(text: str, *, message: bool) -> str:
 
 def _spans(named: Named) -> list[TextSpan]:
     if named.text[named.end : named.end + 1] == "(":
-        return list(_given(named))
+        return list(_random_arguments(named))
     between = _BETWEEN.match(named.text, named.end)
     if between is None:
         return []
     return next(filter(None, (list(find(named, between)) for find in _FORMS)), [])
 
 
-def _given(named: Named) -> Iterator[TextSpan]:
+def _random_arguments(named: Named) -> Iterator[TextSpan]:
     """wandb.login("never", "0123..."): arguments that look random."""
     for match in _SHORT.finditer(named.text, named.end, _line_end(named.text, named.end)):
         if looks_random(match["inside"]):
@@ -208,9 +208,9 @@ def _is_meant(named: Named, sign: str, value: str) -> bool:
         or value == name
     ):
         return False
-    asked = sign == "=" and named.before in tuple("-?&;")  # --token=X, ?key=X
+    is_option = sign == "=" and named.before in tuple("-?&;")  # --token=X, ?key=X
     if level < Strength.SOFT:
-        return asked and level == Strength.BARE
+        return is_option and level == Strength.BARE
     if named.message:
         return sign == "=" or (bool(sign.strip()) and not value.islower()) or is_no_word(value)
     if _CODE.match(value):

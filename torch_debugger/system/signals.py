@@ -118,7 +118,7 @@ def _real(handler: Any) -> Any:
     return handler.handler if type(handler) is _Patient else handler
 
 
-def _told(handler: Any) -> Any:
+def _public_handler(handler: Any) -> Any:
     """As `signal` tells it: that looks for it among its constants, by the script's own `__eq__`."""
     if type(handler) is not _Patient:
         return handler
@@ -129,7 +129,7 @@ def _around_signal(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def signal(signalnum: Any, handler: Any) -> Any:
         with hidden_in_tracebacks:
-            return _told(original(signalnum, _Patient(handler) if _may_raise(handler) else handler))
+            return _public_handler(original(signalnum, _Patient(handler) if _may_raise(handler) else handler))
 
     return signal
 
@@ -138,7 +138,7 @@ def _around_getsignal(original: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(original)
     def getsignal(signalnum: Any) -> Any:
         with hidden_in_tracebacks:
-            return _told(original(signalnum))
+            return _public_handler(original(signalnum))
 
     return getsignal
 
@@ -151,7 +151,7 @@ def _script_frame() -> FrameType | None:
 
 
 @contextlib.contextmanager
-def alarms_held() -> Iterator[None]:
+def alarms_deferred() -> Iterator[None]:
     """torch's handler of SIGCHLD raises wherever the main thread is: not in the middle of an explanation."""
     here = threading.current_thread() is threading.main_thread() and hasattr(signal, "SIGCHLD")
     handler = _signal.getsignal(signal.SIGCHLD) if here else None

@@ -17,7 +17,7 @@ from typing import Any, TextIO
 FIRST_FILE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "runner", "child.py")
 _OF_CLASSES = type.__dict__  # a metaclass of the script's has its own
 _OF_MODULES: Any = vars(ModuleType)
-_ASKED = {"__dir__", "__class__", "__dict__", "__getattribute__"}  # by dir()
+_USED_BY_DIR = {"__dir__", "__class__", "__dict__", "__getattribute__"}  # by dir()
 _IN_C = (  # what an entry of a class written in C is
     types.BuiltinFunctionType,
     types.GetSetDescriptorType,
@@ -86,7 +86,7 @@ def _is_quiet(thing: object) -> bool:
     spaces = [_OF_CLASSES["__dict__"].__get__(each) for each in _OF_CLASSES["__mro__"].__get__(kind)]
     if issubclass(kind, ModuleType):
         spaces.append(_OF_MODULES["__dict__"].__get__(thing))
-    return not any(_is_scripts(space[name]) for space in spaces for name in _ASKED & space.keys())
+    return not any(_is_scripts(space[name]) for space in spaces for name in _USED_BY_DIR & space.keys())
 
 
 def _is_scripts(entry: Any) -> bool:

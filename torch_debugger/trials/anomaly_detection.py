@@ -356,8 +356,8 @@ class BackwardCall:
         grad_variables: Any = None,
         inputs: Any = None,
     ) -> None:
-        given = (tensors,) if not isinstance(tensors, (tuple, list)) else tensors
-        self.losses = [each for each in given if isinstance(each, torch.Tensor)]
+        roots = (tensors,) if not isinstance(tensors, (tuple, list)) else tensors
+        self.losses = [each for each in roots if isinstance(each, torch.Tensor)]
         self.gradients = grad_tensors if grad_tensors is not None else grad_variables
         self.keeps_graph = bool(create_graph if retain_graph is None else retain_graph)
         self.steps = [made.step for made in map(tape.made, self.losses) if made is not None]

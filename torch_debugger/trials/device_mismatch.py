@@ -62,7 +62,7 @@ def _first_argument(frame: FrameType) -> Any:
 
 
 def tensors_of(
-    frame: FrameType, odd: torch.Tensor | None, accelerated: Callable[[torch.Tensor], bool], device: str
+    frame: FrameType, mismatched: torch.Tensor | None, accelerated: Callable[[torch.Tensor], bool], device: str
 ) -> Iterator[LocalTensor]:
     """The tensors this frame can name, the odd one first where it is among them."""
     owner = _first_argument(frame)
@@ -74,7 +74,7 @@ def tensors_of(
             for key, layer in layers.items():
                 named += [(f"{first}.{name}[{key!r}].{path}", weight) for path, weight in layer.named_parameters()]
     tensors = [(name, value) for name, value in named if isinstance(value, torch.Tensor)]
-    tensors.sort(key=lambda item: item[1] is not odd)
+    tensors.sort(key=lambda item: item[1] is not mismatched)
     for name, tensor in tensors[:_MOST_TENSORS]:
         place = f"{device}:0" if accelerated(tensor) else "cpu"
         dtype = str(tensor.dtype).removeprefix("torch.")
@@ -173,18 +173,18 @@ def _inner(iterated: ast.expr) -> ast.expr:
 
 def _bringer(frame: FrameType, made_at: FrameLine, pretence: ScriptPretence) -> tuple[FrameType, str]:
     """The outermost frame with a variable of that origin in the statement it is at, and the variable."""
-    found, name, asked = frame, "", frame
-    while asked is not None:
-        tree, values = tree_of(asked.f_code.co_filename), asked.f_locals
-        for statement in statements_at(tree, asked.f_lineno) if tree is not None else ():
+    found, name, current = frame, "", frame
+    while current is not None:
+        tree, values = tree_of(current.f_code.co_filename), current.f_locals
+        for statement in statements_at(tree, current.f_lineno) if tree is not None else ():
             nodes = (node for node in ast.walk(statement) if isinstance(node, ast.Name))
             added_to = statement.target if isinstance(statement, ast.AugAssign) else None
             read = (node.id for node in nodes if isinstance(node.ctx, ast.Load) or node is added_to)
             known = next((each for each in read if _holds_cpu(values.get(each), made_at, pretence)), "")
             if known:
-                found, name = asked, known
+                found, name = current, known
                 break
-        asked = asked.f_back if asked.f_code.co_name != ONCE_MORE else None  # type: ignore[assignment]
+        current = current.f_back if current.f_code.co_name != ONCE_MORE else None  # type: ignore[assignment]
     return found, name
 
 
@@ -234,7 +234,7 @@ def _root_is_known(text: str, known: Collection[str]) -> bool:
     return not root.isidentifier() or root in known
 
 
-def device_at(line: FrameLine, asked: str, tensors: Sequence[str] = ()) -> str:
+def device_at(line: FrameLine, requested: str, tensors: Sequence[str] = ()) -> str:
     """What the model is moved to, as far as that is known at this line; else the device of one of the `tensors`
     that are on it; empty where neither is known there."""
     tree = tree_of(line[0])
@@ -254,7 +254,7 @@ def device_at(line: FrameLine, asked: str, tensors: Sequence[str] = ()) -> str:
     if function is not None:
         before = [each for each in assignments(function) if each.lineno < line[1]]
         known |= {*parameters(function), *(ast.unparse(target) for each in before for target in targets(each))}
-    ways = [asked, *(each for each in known if each == "device" or each.endswith(".device"))]
+    ways = [requested, *(each for each in known if each == "device" or each.endswith(".device"))]
     ways += [f"{name}.device" for name in tensors if name in known and function is not None]
     meant = (text for text in ways if text and _root_is_known(text, known))
     return next((text for text in meant if not text.startswith("self.") or text in known), "")

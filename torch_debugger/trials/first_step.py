@@ -84,7 +84,9 @@ def _ways(state: FirstBackward) -> Iterator[LineRun]:
         first = lines.first_model_call()
         if first is not None:
             for begin in dict.fromkeys((first, 0)):
-                yield from (LineRun(lines, begin, bare, given) for bare in (True, False) for given in (False, True))
+                yield from (
+                    LineRun(lines, begin, bare, with_call) for bare in (True, False) for with_call in (False, True)
+                )
 
 
 def _attempt(state: FirstBackward, way: LineRun | OwnLoss) -> str:
@@ -139,13 +141,13 @@ def _case(state: FirstBackward, way: LineRun | OwnLoss, found: Mapping[str, Any]
     )
 
 
-def _forward(models: Sequence[nn.Module], lines: StepLines | None, given: Call) -> Any:
+def _forward(models: Sequence[nn.Module], lines: StepLines | None, call: Call) -> Any:
     """Of one model its own output, of a chain of them that of the last."""
     if len(models) == 1:
-        return models[0](*given[0], **given[1])
+        return models[0](*call[0], **call[1])
     if lines is None:
         raise NotPossibleError("The step calls several models that do not follow one another.")
-    return lines.run(given).outputs[-1]
+    return lines.run(call).outputs[-1]
 
 
 def _case_without_loss(state: FirstBackward) -> Case:
@@ -156,7 +158,7 @@ def _case_without_loss(state: FirstBackward) -> Case:
     model = state.models[known[0]]
     assert model.call is not None
 
-    def compute(given: Call) -> torch.Tensor:
+    def compute(call: Call) -> torch.Tensor:
         raise NotPossibleError("The lines from the model to the loss do not give the same loss when run again.")
 
     optimizer = _optimizer(state, {id(each) for each in model.module.parameters()})
@@ -230,7 +232,7 @@ class StepLines:
             contextlib.suppress(_BackwardReached),
             torch.enable_grad(),
             replaced(stand_ins),
-            self._heard(passage, call),
+            self._recording(passage, call),
         ):
             self._lines()
         if passage.loss is None:
@@ -238,7 +240,7 @@ class StepLines:
         return passage
 
     @contextlib.contextmanager
-    def _heard(self, passage: Passage, call: Call | None) -> Iterator[None]:
+    def _recording(self, passage: Passage, call: Call | None) -> Iterator[None]:
         def before(module: nn.Module, arguments: Any, keywords: Any) -> Any:
             if not torch.is_grad_enabled():
                 return None

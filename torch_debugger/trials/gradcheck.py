@@ -160,11 +160,11 @@ class FirstGradients:
 
     def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
         count = len(self._first.leaves)
-        given, found = self._first.run(None if shifts is None else shifts[:count])
+        inputs, found = self._first.run(None if shifts is None else shifts[:count])
         incoming = shifted(self.leaves[count:], None if shifts is None else shifts[count:])
         outputs = [found[number] for number in self._chosen]
         gradients = torch.autograd.grad(outputs, self._first.leaves, incoming, create_graph=True, allow_unused=True)
-        return [*given, *incoming], [gradients[number] for number in self._reached]
+        return [*inputs, *incoming], [gradients[number] for number in self._reached]
 
 
 _NUDGE = 1e-3  # of an input's size, to get away from a kink
@@ -387,9 +387,9 @@ def _same(one: torch.Tensor, other: torch.Tensor, precision: float) -> bool:
 def changed_in_place(point: GradcheckPoint) -> tuple[list[str], list[str]]:
     """Inputs that the forward wrote into: behind autograd's back, and with its knowledge."""
     hidden, known = [], []
-    for name, leaf, given in zip(point.subject.leaf_names, point.subject.leaves, point.given, strict=True):
-        if given.grad_fn is not None and given.grad_fn.name() != "CloneBackward0":
+    for name, leaf, value in zip(point.subject.leaf_names, point.subject.leaves, point.given, strict=True):
+        if value.grad_fn is not None and value.grad_fn.name() != "CloneBackward0":
             known.append(name)
-        elif not torch.equal(given.detach(), leaf.detach()):
+        elif not torch.equal(value.detach(), leaf.detach()):
             hidden.append(name)
     return hidden, known

@@ -18,7 +18,7 @@ from torch_debugger.records.codec import from_plain, to_plain
 from torch_debugger.source.files import class_source, place_at
 from torch_debugger.system.clocks import time
 from torch_debugger.trials.gradcheck import gradcheck, gradgradcheck
-from torch_debugger.trials.gradcheck_inputs import GuessedInputs, as_given, guesses, input_names, required_parameters
+from torch_debugger.trials.gradcheck_inputs import GuessedInputs, guesses, input_names, inputs_from, required_parameters
 from torch_debugger.trials.gradcheck_result import GradcheckResult
 
 Function = type[torch.autograd.Function]
@@ -53,17 +53,17 @@ def functions_of(module: ModuleType) -> list[Function]:
     return list(dict.fromkeys(found))
 
 
-def check_function(function: Function, given: Sequence[Any], *, second_order: bool) -> Checked:
-    """`given`: shapes and other values of the inputs; without any, inputs are guessed."""
+def check_function(function: Function, inputs: Sequence[Any], *, second_order: bool) -> Checked:
+    """`inputs`: shapes and other values of the inputs; without any, inputs are guessed."""
     check = gradgradcheck if second_order else gradcheck
     source = class_source(function)
     line = source[1].lineno if source is not None else None
     names = tuple(parameter.name for parameter in required_parameters(function))
     doubtful: list[tuple[GuessedInputs, GradcheckResult]] = []
     with unwarned():  # of inputs that nobody else would give
-        for guess in [as_given(function, given)] if given else guesses(function):
+        for guess in [inputs_from(function, inputs)] if inputs else guesses(function):
             result = check(function.apply, guess.inputs)
-            if given or not any(problem.name in _PERHAPS_OURS for problem in result.problems):
+            if inputs or not any(problem.name in _PERHAPS_OURS for problem in result.problems):
                 return Checked(function.__name__, line, guess.words, result, "", names)
             doubtful.append((guess, result))
     # A forward that ran and a backward that did not: that much is known of the Function.

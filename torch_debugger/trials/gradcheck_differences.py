@@ -174,8 +174,8 @@ class GradcheckPoint:
 
     def __init__(self, subject: Subject) -> None:
         self.subject = subject
-        given, found = subject.run(None)
-        self.given = given
+        inputs, found = subject.run(None)
+        self.given = inputs
         numbers = [number for number, made in enumerate(found) if made.is_floating_point() or made.is_complex()]
         attached = [number for number in numbers if found[number].requires_grad]
         self.detached = not attached
@@ -227,7 +227,7 @@ class GradcheckPoint:
         except Exception as error:  # the user's backward may raise anything
             raise BackwardError from error
         kept = zip(copies, (gradients[number] for number in taking), strict=True)
-        self.wrote_into_incoming |= not all(torch.equal(copy, given) for copy, given in kept)
+        self.wrote_into_incoming |= not all(torch.equal(copy, original) for copy, original in kept)
         return list(pulled)
 
 
@@ -276,14 +276,14 @@ class FunctionSubject:
         self.leaves.pop(number).requires_grad_(False)
 
     def run(self, shifts: Sequence[torch.Tensor] | None) -> tuple[Tensors, Tensors]:
-        given = shifted(self.leaves, shifts)
+        inputs = shifted(self.leaves, shifts)
         arguments = list(self._arguments)
-        for place, tensor in zip(self._places, given, strict=True):
+        for place, tensor in zip(self._places, inputs, strict=True):
             arguments[place] = tensor
         fixed = [place for place, value in enumerate(arguments) if isinstance(value, torch.Tensor)]
         for place in set(fixed).difference(self._places):
             arguments[place] = arguments[place].clone()  # what is written into it must not reach the next call
-        return given, list(tensors_in(self._call(*arguments)))
+        return inputs, list(tensors_in(self._call(*arguments)))
 
 
 def shifted(leaves: Tensors, shifts: Sequence[torch.Tensor] | None) -> Tensors:

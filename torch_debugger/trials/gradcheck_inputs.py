@@ -23,13 +23,13 @@ Target = Callable[..., Any]
 
 def prepare(target: Target, inputs: Any, *, widen: bool) -> FunctionSubject:
     """A subject made of copies; with `widen`, of float64 copies."""
-    given = _as_tuple(inputs)
-    names = input_names(target, len(given))
-    marked = [place for place, value in enumerate(given) if _could_be_checked(value) and value.requires_grad]
-    able = [place for place, value in enumerate(given) if _could_be_checked(value)]
+    passed = _as_tuple(inputs)
+    names = input_names(target, len(passed))
+    marked = [place for place, value in enumerate(passed) if _could_be_checked(value) and value.requires_grad]
+    able = [place for place, value in enumerate(passed) if _could_be_checked(value)]
     checked = {place: names[place] for place in marked or able}
     unmarked = [] if marked else list(checked.values())
-    arguments = [_copied(value, widen) for value in given]
+    arguments = [_copied(value, widen) for value in passed]
     call = target
     if isinstance(target, nn.Module):
         call, parameters = _module_as_function(target, len(arguments), widen)
@@ -180,10 +180,10 @@ def required_parameters(function: type[torch.autograd.Function]) -> list[inspect
     return [each for each in found if each.default is each.empty and each.kind is not each.VAR_KEYWORD]
 
 
-def as_given(function: type[torch.autograd.Function], given: Sequence[Any]) -> GuessedInputs:
+def inputs_from(function: type[torch.autograd.Function], passed: Sequence[Any]) -> GuessedInputs:
     """A tuple is the shape of a tensor; all else is passed as it is."""
     generator = torch.Generator().manual_seed(_SEED)
-    values = [_drawn(each, generator, positive=False) if isinstance(each, tuple) else each for each in given]
+    values = [_drawn(each, generator, positive=False) if isinstance(each, tuple) else each for each in passed]
     names = [parameter.name for parameter in required_parameters(function)]
     names += [f"input {place}" for place in range(len(names), len(values))]
     return GuessedInputs(tuple(values), _listed(names, values))

@@ -48,12 +48,12 @@ def _write(lines: StepStatements, begin: int, samples: int, size: int, target: P
     values = _values(_begun_with(statements), variables)
     source = _needed(script, [*_loaded(statements), *_classes(values)])
     values |= _values(_loaded(source) - set(values), variables)
-    held = {name: _cut(value, samples, size) for name, value in values.items()}
+    kept = {name: _cut(value, samples, size) for name, value in values.items()}
     try:
-        torch.save(held, target.with_suffix(".pt"))
+        torch.save(kept, target.with_suffix(".pt"))
     except Exception as error:  # pickling runs the user's code
         raise NotPossibleError(f"The minimal case was not written: {error}") from error
-    target.write_text(_text(lines.moment.file, source, statements, held, target), encoding="utf-8")
+    target.write_text(_text(lines.moment.file, source, statements, kept, target), encoding="utf-8")
 
 
 def _text(

@@ -18,7 +18,7 @@ from torch_debugger.records import Origin, Place
 from torch_debugger.source.files import is_user_file, nodes_of, place_at, tree_of
 from torch_debugger.source.frames import frames
 from torch_debugger.source.syntax import called_name
-from torch_debugger.trials.nan_operations import FINITE, INF, NAN, TracedCall, Trail, state_of, word_for
+from torch_debugger.trials.nan_operations import FINITE, INF, NAN, OperationCall, Trail, state_of, word_for
 
 _BACKWARD = re.compile(r"Backward\d*$")
 _SELECTING = frozenset({"where", "masked_fill", "masked_select", "getitem", "index_select", "gather"})
@@ -30,10 +30,10 @@ class Slopes:
     def __init__(self, trail: Trail) -> None:
         self.found: Origin | None = None
         self._trail = trail
-        self._calls: dict[Any, TracedCall | None] = {}  # node -> the call; None: made where no call was seen
+        self._calls: dict[Any, OperationCall | None] = {}  # node -> the call; None: made where no call was seen
         self._selections: dict[Any, str] = {}  # node -> the call that chose among its values
 
-    def label(self, call: TracedCall, outputs: Iterable[torch.Tensor]) -> None:
+    def label(self, call: OperationCall, outputs: Iterable[torch.Tensor]) -> None:
         """The nodes that a call has added to the graph."""
         for node in call.nodes:
             self._add(node, None)
@@ -46,7 +46,7 @@ class Slopes:
                 self._add(node, call)
                 stack += [following for following, _ in node.next_functions]
 
-    def _add(self, node: Any, call: TracedCall | None) -> None:
+    def _add(self, node: Any, call: OperationCall | None) -> None:
         if node not in self._calls:
             self._calls[node] = call
             node.register_hook(lambda inputs, outputs: self._look(node, inputs, outputs))

@@ -19,7 +19,7 @@ from torch_debugger.model.nested_tensors import copied, tensors_in
 from torch_debugger.model.reruns import leaving_no_trace
 from torch_debugger.records import Origin
 from torch_debugger.trials.nan_in_backward import Slopes
-from torch_debugger.trials.nan_operations import FINITE, TracedCall, Trail, find_site, state_of
+from torch_debugger.trials.nan_operations import FINITE, OperationCall, Trail, find_site, state_of
 
 
 @dataclass(frozen=True)
@@ -84,8 +84,8 @@ def parameter_names(module: nn.Module, paths: Mapping[int, str]) -> dict[int, st
     """id -> net.fc.weight, of parameters and of buffers"""
     found: dict[int, str] = {}
     for child in module.modules():
-        held = [*child.named_parameters(recurse=False), *child.named_buffers(recurse=False)]
-        found |= {id(tensor): f"{paths.get(id(child), 'model')}.{name}" for name, tensor in held}
+        tensors = [*child.named_parameters(recurse=False), *child.named_buffers(recurse=False)]
+        found |= {id(tensor): f"{paths.get(id(child), 'model')}.{name}" for name, tensor in tensors}
     return found
 
 
@@ -163,14 +163,14 @@ class NonFiniteMode(TorchFunctionMode):
                 return _call_autograd(*args, **keywords)
         if getattr(func, "__module__", "") == "torch.autograd" and func.__name__ == "backward":
             return self.backward(*args, **keywords)
-        call = TracedCall(func, args, keywords)
+        call = OperationCall(func, args, keywords)
         result = func(*args, **keywords)
         outputs = call.outputs(result)
         if outputs:
             self._see(call, outputs)
         return result
 
-    def _see(self, call: TracedCall, outputs: list[torch.Tensor]) -> None:
+    def _see(self, call: OperationCall, outputs: list[torch.Tensor]) -> None:
         states = [state_of(tensor) for tensor in outputs]
         for tensor, state in zip(outputs, states, strict=True):
             if state == FINITE:

@@ -61,16 +61,16 @@ class FoundOrigin:
 def find_in_step(step: NonFiniteStep) -> FoundOrigin | None:
     """An op, if one of the attempts meets it; else the tensor with which it came in."""
     deadline = time.monotonic() + _ALL_TOGETHER_S
-    given: FoundOrigin | None = None
+    from_input: FoundOrigin | None = None
     for attempt in _attempts(step):
         if time.monotonic() > deadline:
             break
         origin = _in_fork(step, attempt.run)
         if origin is not None and origin.phase != "input":
             return FoundOrigin(origin, attempt.how)
-        if origin is not None and given is None and attempt.knows_inputs:
-            given = FoundOrigin(origin, attempt.how)
-    return given
+        if origin is not None and from_input is None and attempt.knows_inputs:
+            from_input = FoundOrigin(origin, attempt.how)
+    return from_input
 
 
 class _Attempt(NamedTuple):
@@ -240,9 +240,9 @@ class StepReplay:
 
     def _before_update(self, optimizer: Optimizer, *_: Any) -> None:
         """The lines end here; the user's own code may have changed the gradients since the backward."""
-        held = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
-        wrong = not self._apart and any(state_of(gradient) != FINITE for gradient in held)
-        self._reach(self._hunter.origin_of(held) if wrong else None)
+        gradients = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        wrong = not self._apart and any(state_of(gradient) != FINITE for gradient in gradients)
+        self._reach(self._hunter.origin_of(gradients) if wrong else None)
 
     def _next_batch(self) -> Any:
         """The workers of a loader belong to the training: whoever asks gets the step's batch once more."""

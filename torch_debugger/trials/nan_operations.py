@@ -48,22 +48,22 @@ class Trail:
     def clear(self, tensor: torch.Tensor) -> None:
         self._sources.pop(id(tensor), None)
 
-    def follow(self, call: TracedCall, made: torch.Tensor, state: str) -> NanSource:
+    def follow(self, call: OperationCall, made: torch.Tensor, state: str) -> NanSource:
         """The source of what came out of a call and is not finite."""
         found = self._find(call, made, state)
         self._sources[id(made)] = found
         self._kept.append(made)
         return found
 
-    def _find(self, call: TracedCall, made: torch.Tensor, state: str) -> NanSource:
+    def _find(self, call: OperationCall, made: torch.Tensor, state: str) -> NanSource:
         tainted = call.tainted()
         known = [self.of(tensor) or self._meet(tensor, kind, call) for tensor, kind in tainted]
         guilty = [source for source in known if not source.innocent]
         if guilty:
             return _passed_on(guilty[0], call, state)
-        given = [source for source in known if source.origin.phase == "input" and not source.mask]
-        if given and self._has_weights(call):  # data in a layer, not the logarithms of forbidden choices
-            return _passed_on(NanSource(given[0].origin), call, state)
+        inputs = [source for source in known if source.origin.phase == "input" and not source.mask]
+        if inputs and self._has_weights(call):  # data in a layer, not the logarithms of forbidden choices
+            return _passed_on(NanSource(inputs[0].origin), call, state)
         if not tainted:
             # a call without operands (torch.full, torch.tensor) says itself what it fills in
             innocent = state == INF and (call.name in _FILLING or not call.given)
@@ -72,7 +72,7 @@ class Trail:
             return known[0]
         return NanSource(self.made_by(call, made, state))
 
-    def made_by(self, call: TracedCall, made: torch.Tensor, state: str) -> Origin:
+    def made_by(self, call: OperationCall, made: torch.Tensor, state: str) -> Origin:
         operands = call.describe(self.parameters)
         if made.is_floating_point():  # autocast computes in the dtype that comes out, whatever went in
             limit, dtype = torch.finfo(made.dtype).max, str(made.dtype).removeprefix("torch.")
@@ -92,11 +92,11 @@ class Trail:
             masked_row=any(has_masked_row(tensor) for tensor in call.operands),
         )
 
-    def _meet(self, tensor: torch.Tensor, state: str, call: TracedCall) -> NanSource:
+    def _meet(self, tensor: torch.Tensor, state: str, call: OperationCall) -> NanSource:
         """Something from outside that is not finite."""
         name = self.parameters.get(id(tensor))
         operands = [each for each in call.describe(self.parameters) if each.nans or each.infs]
-        given = self.inputs.get(id(tensor)) or (operands[0].name if operands else "")
+        input_name = self.inputs.get(id(tensor)) or (operands[0].name if operands else "")
         place, module = call.site.place, call.site.module
         word = word_for(tensor, state)
         if name is not None:
@@ -104,7 +104,7 @@ class Trail:
             found = NanSource(Origin("weights", owner, None, place, tuple(operands), given=name, made=word))
         else:
             origin = Origin(
-                "input", module, None, place, tuple(operands), given=given, rows=bad_rows(tensor), made=word
+                "input", module, None, place, tuple(operands), given=input_name, rows=bad_rows(tensor), made=word
             )
             mask = state == INF and _is_mask(tensor)
             chosen = state == INF and sign_of_inf(tensor) == "-inf" and not self._has_weights(call)
@@ -113,11 +113,11 @@ class Trail:
         self._kept.append(tensor)
         return found
 
-    def _has_weights(self, call: TracedCall) -> bool:
+    def _has_weights(self, call: OperationCall) -> bool:
         return any(id(each) in self.parameters for each in call.given)
 
 
-def _passed_on(source: NanSource, call: TracedCall, state: str) -> NanSource:
+def _passed_on(source: NanSource, call: OperationCall, state: str) -> NanSource:
     origin = source.origin
     if state != NAN or origin.made == "nan" or origin.into_nan:
         return source
@@ -149,7 +149,7 @@ _SPELLINGS = {
 _MOST = 4  # operands told
 
 
-class TracedCall:
+class OperationCall:
     """Some functions write over their operands: of those copies are kept."""
 
     def __init__(self, function: Any, arguments: tuple[Any, ...], keywords: Mapping[str, Any]) -> None:
@@ -340,9 +340,9 @@ def _real(tensor: torch.Tensor) -> Any:
 
 def leaves_of(tensors: Iterable[Any]) -> tuple[list[torch.Tensor], bool]:
     """The variables that gradients are added to; and whether a part of the graph is hidden until backward."""
-    held = [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
-    waiting: list[Any] = [tensor.grad_fn for tensor in held if tensor.grad_fn is not None]
-    found = [tensor for tensor in held if tensor.grad_fn is None and tensor.requires_grad]
+    roots = [tensor for tensor in tensors if isinstance(tensor, torch.Tensor)]
+    waiting: list[Any] = [tensor.grad_fn for tensor in roots if tensor.grad_fn is not None]
+    found = [tensor for tensor in roots if tensor.grad_fn is None and tensor.requires_grad]
     seen, hidden = set(waiting), False
     while waiting:
         node = waiting.pop()

@@ -80,9 +80,9 @@ class OperationRecorder(TorchFunctionMode):
         made = (result,) if isinstance(result, torch.Tensor) else tuple(tensors_in(result))
         if not made:
             return
-        held, named = self.tape.hold(args), self.tape.hold(keywords) if keywords else keywords
+        stored, named = self.tape.hold(args), self.tape.hold(keywords) if keywords else keywords
         drawn = "dropout" in getattr(func, "__name__", "")
-        step = self.tape.step(func, held, named, self._frames(sys._getframe(3)), setting_now(drawn))
+        step = self.tape.step(func, stored, named, self._frames(sys._getframe(3)), setting_now(drawn))
         if step.operands:
             self.tape.keep(step, made)
 
@@ -108,22 +108,22 @@ class OperationRecorder(TorchFunctionMode):
 
     def call(self, function: Any, called: Callable[..., Any], arguments: Any, keywords: Any) -> Any:
         """A module or a Function as one step: `called` is what really runs."""
-        given = list(tensors_in((arguments, keywords)))
-        versions = [version_of(tensor) for tensor in given]
+        tensors = list(tensors_in((arguments, keywords)))
+        versions = [version_of(tensor) for tensor in tensors]
         step = self.guarded(self._before_call, function, arguments, keywords)
         with self.standing_by():
             result = called(*arguments, **keywords)
         if step is not None:
             self.tape.keep(step, tensors_in(result))
-            for tensor, version in zip(given, versions, strict=True):
+            for tensor, version in zip(tensors, versions, strict=True):
                 if version_of(tensor) != version:
                     self.tape.wrote(step, tensor)
         return result
 
     def _before_call(self, function: Any, arguments: Any, keywords: Any) -> TapeStep:
-        held, named = self.tape.hold(arguments), self.tape.hold(keywords) if keywords else keywords
+        stored, named = self.tape.hold(arguments), self.tape.hold(keywords) if keywords else keywords
         setting = setting_now(drawn=True, training=getattr(function, "training", None))
-        return self.tape.step(function, held, named, self._frames(sys._getframe(4)), setting)
+        return self.tape.step(function, stored, named, self._frames(sys._getframe(4)), setting)
 
     @contextlib.contextmanager
     def standing_by(self) -> Iterator[None]:

@@ -66,7 +66,7 @@ class Reference:
     __slots__ = ()
 
 
-class Given(Reference):
+class ExternalTensor(Reference):
     """From elsewhere: a parameter, a batch."""
 
     __slots__ = ("tensor", "version")
@@ -112,7 +112,7 @@ class Tape:
             return found[1]
         if not isinstance(tensor, torch.nn.Parameter):
             self._held_bytes += tensor.nbytes if tensor.layout is torch.strided else 0
-        return Given(tensor)
+        return ExternalTensor(tensor)
 
     def knows(self, tensor: torch.Tensor) -> bool:
         return id(tensor) in self._made
@@ -149,8 +149,8 @@ class Tape:
 
     def ends(self, since: int) -> list[tuple[torch.Tensor, ResultOf]]:
         """The results after the step of that number that nobody has used, as far as they still exist."""
-        held = [(gone(), made) for gone, made in list(self._made.values())]
-        alive = [(tensor, made) for tensor, made in held if tensor is not None]
+        results = [(gone(), made) for gone, made in list(self._made.values())]
+        alive = [(tensor, made) for tensor, made in results if tensor is not None]
         for tensor, _ in alive:
             tensor._fix_weakref()  # type: ignore[attr-defined]  # torch may have put a new object around it
         return [each for each in alive if each[1].step.number > since and not each[1].step.consumed]
@@ -207,23 +207,23 @@ class TapeReplay:
         self.steps = steps
         called = (step.function for step in steps if isinstance(step.function, nn.Module))
         self.modules = list({id(each): each for each in called}.values())
-        held = [references((step.arguments, step.keywords)) for step in steps]
-        self._given = [each for found in held for each in found if isinstance(each, Given)]
-        self.was_changed = any(version_of(each.tensor) != each.version for each in self._given)
-        self._twins: dict[int, torch.Tensor] = {}
-        for tensor in (each.tensor for each in self._given):
+        operands = [references((step.arguments, step.keywords)) for step in steps]
+        self._external = [each for found in operands for each in found if isinstance(each, ExternalTensor)]
+        self.was_changed = any(version_of(each.tensor) != each.version for each in self._external)
+        self._replacements: dict[int, torch.Tensor] = {}
+        for tensor in (each.tensor for each in self._external):
             # A leaf that gradients flow to is itself; of anything else a copy, for it may be written into.
             copied = None if tensor.requires_grad and tensor.is_leaf else tensor.detach().clone()
-            self._twins[id(tensor)] = tensor if copied is None else copied.requires_grad_(tensor.requires_grad)
+            self._replacements[id(tensor)] = tensor if copied is None else copied.requires_grad_(tensor.requires_grad)
         self._results: dict[int, list[torch.Tensor]] = {}
 
     def names(self, known: Mapping[int, str]) -> dict[int, str]:
         """The names of the tensors from elsewhere, for what stands in their place here."""
-        return {id(twin): known[key] for key, twin in self._twins.items() if key in known}
+        return {id(replacement): known[key] for key, replacement in self._replacements.items() if key in known}
 
     def starts(self) -> list[torch.Tensor]:
         """The twins that gradients flow to."""
-        return [twin for twin in self._twins.values() if twin.requires_grad]
+        return [replacement for replacement in self._replacements.values() if replacement.requires_grad]
 
     def result(self, step: TapeStep, index: int) -> torch.Tensor:
         found = self._results.get(step.number, [])
@@ -233,7 +233,7 @@ class TapeReplay:
 
     def from_out_of_sight(self) -> list[torch.Tensor]:
         """What was given to the steps and is not data, for it has a graph."""
-        return [each.tensor for each in self._given if each.tensor.grad_fn is not None]
+        return [each.tensor for each in self._external if each.tensor.grad_fn is not None]
 
     def of(self, leaf: torch.Tensor | ResultOf) -> torch.Tensor:
         return leaf if isinstance(leaf, torch.Tensor) else self.result(leaf.step, leaf.index)
@@ -261,8 +261,8 @@ class TapeReplay:
             self._results[step.number] = list(tensors_in(result))
 
     def _tensor(self, reference: Any) -> torch.Tensor:
-        if isinstance(reference, Given):
-            return self._twins[id(reference.tensor)]
+        if isinstance(reference, ExternalTensor):
+            return self._replacements[id(reference.tensor)]
         return self.result(reference.step, reference.index)
 
 

@@ -112,12 +112,12 @@ _SHOWN = 4
 
 
 def describe_case(case: Case, loss: float, place: Place | None = None) -> CaseFact:
-    given = [f"{str(each.dtype).removeprefix('torch.')} {list(each.shape)}" for each in tensors_in(case.call)]
-    more = f" and {len(given) - _SHOWN} more" if len(given) > _SHOWN else ""
+    inputs = [f"{str(each.dtype).removeprefix('torch.')} {list(each.shape)}" for each in tensors_in(case.call)]
+    more = f" and {len(inputs) - _SHOWN} more" if len(inputs) > _SHOWN else ""
     return CaseFact(
         model=" and ".join(case.models),
         parameters=sum(each.numel() for each in case.parameters().values()),
-        inputs=", ".join(given[:_SHOWN]) + more,
+        inputs=", ".join(inputs[:_SHOWN]) + more,
         optimizer=describe_optimizer(case.optimizer) if case.optimizer is not None else "",
         loss=loss,
         place=place or Place(),

@@ -170,14 +170,14 @@ def case_of(name: str, model: nn.Module, loss_fn: LossFunction, batch: Any, opti
     if isinstance(inputs, Mapping):
         call = (), dict(inputs)
     try:
-        twin, twin_optimizer = copy.deepcopy((model, optimizer))
+        model_copy, optimizer_copy = copy.deepcopy((model, optimizer))
     except Exception as error:  # copying runs the user's code
         raise UsageError(f"doctor() works on a copy of the model, which cannot be made: {error}") from error
 
     def compute(call: Call) -> torch.Tensor:
-        return one_number(loss_fn(twin(*call[0], **call[1]), copied(targets)), "loss_fn(output, targets)")
+        return one_number(loss_fn(model_copy(*call[0], **call[1]), copied(targets)), "loss_fn(output, targets)")
 
-    return Case({name: twin}, call, compute, lambda call: twin(*call[0], **call[1]), twin_optimizer)
+    return Case({name: model_copy}, call, compute, lambda call: model_copy(*call[0], **call[1]), optimizer_copy)
 
 
 def one_number(loss: Any, function: str) -> torch.Tensor:

@@ -71,18 +71,18 @@ def aim_of(case: Case) -> LossGoal:
             value, False, math.inf, False
         )  # the step makes new targets each time: there is no batch to learn
     single = guess.targets == case.samples  # one target a sample
-    twins = False
+    ambiguous = False
     if single and sides is not None:
         rows = [each.reshape(case.samples, -1).double() for each in case.rows(case.call)]
         pairs = torch.cat([*rows, sides[1].reshape(case.samples, 1).double()], 1)
-        twins = len(torch.unique(torch.cat(rows, 1), dim=0)) < len(torch.unique(pairs, dim=0))
-    to_zero = guess.hard and single and not twins and guess.loss > 0
+        ambiguous = len(torch.unique(torch.cat(rows, 1), dim=0)) < len(torch.unique(pairs, dim=0))
+    to_zero = guess.hard and single and not ambiguous and guess.loss > 0
     noise = 0.0 if to_zero else _noise(case)
     limit = _NUMBERS_NOT_LEARNED if guess.kind == "numbers" else _NOT_LEARNED
     start = guess.loss if to_zero else value
     learned = sum(each.numel() for each in case.parameters().values())
     frozen = learned < 0.5 * sum(each.numel() for model in case.models.values() for each in model.parameters())
-    return LossGoal(start, to_zero, noise, limit=limit, frozen=frozen, twins=twins)
+    return LossGoal(start, to_zero, noise, limit=limit, frozen=frozen, twins=ambiguous)
 
 
 def _noise(case: Case) -> float:

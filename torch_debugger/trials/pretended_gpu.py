@@ -37,9 +37,9 @@ _MISMATCH = ("at least two devices", "two different devices", "not at the same d
 class DeviceMismatchError(RuntimeError):
     """An operation of the model met tensors of two devices: a RuntimeError, as it would be for real."""
 
-    def __init__(self, odd: torch.Tensor | None, made_at: FrameLine | None, frame: FrameType | None) -> None:
+    def __init__(self, mismatched: torch.Tensor | None, made_at: FrameLine | None, frame: FrameType | None) -> None:
         super().__init__("tensors of two devices met")
-        self.odd = odd
+        self.odd = mismatched
         self.made_at = made_at
         self.frame = frame
         self.used_at = line_of(frame)  # now: while the error travels, the frame moves on
@@ -92,14 +92,14 @@ class Pretence(TorchFunctionMode):
             if name in ("is_cuda", "is_cpu"):
                 return self.accelerated(args[0]) == (name == "is_cuda" and self._seen_device.type == "cuda")
             return function(*args)
-        given = [item for item in tree_flatten((args, kwargs))[0] if isinstance(item, torch.Tensor)]
+        operands = [item for item in tree_flatten((args, kwargs))[0] if isinstance(item, torch.Tensor)]
         try:
             result = self._call(function, args, kwargs)
         except RuntimeError as error:
             if any(words in str(error) for words in _MISMATCH):
-                raise self._mismatch(given) from error
+                raise self._mismatch(operands) from error
             raise
-        self._remember(result, given, getattr(function, "__name__", ""))
+        self._remember(result, operands, getattr(function, "__name__", ""))
         return result
 
     def _call(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -135,25 +135,25 @@ class Pretence(TorchFunctionMode):
             return bool(tensor.fake_device.type == STAND_IN)
         return id(tensor) not in self._made
 
-    def _remember(self, result: Any, given: list[torch.Tensor], name: str) -> None:
+    def _remember(self, result: Any, operands: list[torch.Tensor], name: str) -> None:
         """Where each CPU tensor comes from: this line, or the line that made what it was made of."""
         for tensor in tree_flatten(result)[0]:
             if not isinstance(tensor, torch.Tensor) or id(tensor) in self._made:
                 continue
-            if given:
-                source = next((self._made[id(item)] for item in given if id(item) in self._made), None)
+            if operands:
+                source = next((self._made[id(item)] for item in operands if id(item) in self._made), None)
                 line = source[1] if source else None
             else:
                 line = line_of(user_frame())
             if line is not None and not (isinstance(tensor, FakeTensor) and self.accelerated(tensor)):
                 self._made[id(tensor)] = (tensor, line)
 
-    def _mismatch(self, given: list[torch.Tensor]) -> DeviceMismatchError:
+    def _mismatch(self, operands: list[torch.Tensor]) -> DeviceMismatchError:
         # A CPU tensor without dimensions may meet any device.
-        left = (item for item in given if not self.accelerated(item) and item.dim() > 0)
-        odd = next(left, None)
-        made = self._made.get(id(odd))
-        return DeviceMismatchError(odd, made[1] if made else None, user_frame())
+        left = (item for item in operands if not self.accelerated(item) and item.dim() > 0)
+        mismatched = next(left, None)
+        made = self._made.get(id(mismatched))
+        return DeviceMismatchError(mismatched, made[1] if made else None, user_frame())
 
 
 def _available_as_seen() -> bool:
@@ -227,15 +227,15 @@ class ScriptPretence(Pretence):
 
     def move(self, module: nn.Module, *arguments: Any, **keywords: Any) -> nn.Module:
         """What `to` and `cuda` do with a module here, where tensors have nothing to be moved."""
-        asked = [*arguments, *keywords.values()]
-        if any(str(item) == "cpu" for item in asked) and _says_cpu():
+        requested = [*arguments, *keywords.values()]
+        if any(str(item) == "cpu" for item in requested) and _says_cpu():
             return self.leave(module)
         for each in module.modules():
             weights: list[dict[str, Any]] = [each._parameters, each._buffers]
-            for held in weights:
-                for name, tensor in held.items():
+            for tensors in weights:
+                for name, tensor in tensors.items():
                     if isinstance(tensor, FakeTensor) and not self.accelerated(tensor):  # made ahead of us
-                        held[name] = torch.empty_like(tensor, device=STAND_IN)
+                        tensors[name] = torch.empty_like(tensor, device=STAND_IN)
         self._sure |= {id(each) for each in (*module.parameters(), *module.buffers())}
         return module
 
@@ -269,9 +269,9 @@ class ScriptPretence(Pretence):
         )
         return function(*args, **kwargs)
 
-    def _remember(self, result: Any, given: list[torch.Tensor], name: str) -> None:
-        super()._remember(result, given, name)
-        moved = [item for item in given if self.accelerated(item)]
+    def _remember(self, result: Any, operands: list[torch.Tensor], name: str) -> None:
+        super()._remember(result, operands, name)
+        moved = [item for item in operands if self.accelerated(item)]
         sure = bool(moved) and all(id(item) in self._sure for item in moved)
         if name not in _OF_ITS_OWN_DEVICE:  # what the model's weights meet is where they are
             sure = sure or any(id(item) in self._sure and item.dim() > 0 for item in moved)
@@ -281,9 +281,9 @@ class ScriptPretence(Pretence):
                 if self.accelerated(tensor) and (sure or not moved):  # moved here, or made there
                     self._sure.add(id(tensor))
 
-    def _mismatch(self, given: list[torch.Tensor]) -> DeviceMismatchError:
-        error = super()._mismatch(given)
-        sure = any(self.accelerated(item) and id(item) in self._sure for item in given)
+    def _mismatch(self, operands: list[torch.Tensor]) -> DeviceMismatchError:
+        error = super()._mismatch(operands)
+        sure = any(self.accelerated(item) and id(item) in self._sure for item in operands)
         record = self._tell(error, self) if sure else None
         if record is not None:
             self.records[id(error)] = record

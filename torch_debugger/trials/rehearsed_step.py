@@ -25,7 +25,7 @@ Backward = Callable[[torch.Tensor], None]
 
 
 @dataclass(frozen=True)
-class RehearsedStep:
+class RunnableStep:
     """`run(exchange, backward)` makes the forward, and calls `backward` with its loss while the user's
     variables are alive; what it returns are those that outlive the step."""
 
@@ -62,7 +62,7 @@ class RehearsedStep:
 _TURNS = 2  # from the second one on, the optimizer has its state
 
 
-def perform(step: RehearsedStep, batch: int, *, real: bool = False, cublas_bytes: int = CUBLAS_BYTES) -> MemoryPeak:
+def perform(step: RunnableStep, batch: int, *, real: bool = False, cublas_bytes: int = CUBLAS_BYTES) -> MemoryPeak:
     """Changes the models and the optimizer: for a process that ends afterwards."""
     tape = StorageTape(step.paths(), workspaces=Workspaces(cublas_bytes))
     for group in step.optimizer.param_groups if step.optimizer is not None else ():
@@ -111,13 +111,13 @@ class _Real:
         return self._known[id(tensor)][1]
 
 
-def _hold_state(step: RehearsedStep, tape: StorageTape) -> None:
+def _hold_state(step: RunnableStep, tape: StorageTape) -> None:
     for tensor in tensors_in(dict(step.optimizer.state) if step.optimizer is not None else {}):
         if tensor.dim():
             tape.hold(tensor, STATE)
 
 
-def _make_steps(step: RehearsedStep, tape: StorageTape, exchange: Exchange) -> None:
+def _make_steps(step: RunnableStep, tape: StorageTape, exchange: Exchange) -> None:
     alive: list[Any] = []  # of the step before: variables live on until they are assigned again
     for parameter in _trained(step):
         parameter.grad = None
@@ -131,7 +131,7 @@ def _make_steps(step: RehearsedStep, tape: StorageTape, exchange: Exchange) -> N
         hook.remove()
 
 
-def _one_turn(step: RehearsedStep, tape: StorageTape, exchange: Exchange, number: int) -> Any:
+def _one_turn(step: RunnableStep, tape: StorageTape, exchange: Exchange, number: int) -> Any:
     def finish(loss: torch.Tensor) -> None:
         if not step.training:
             return
@@ -153,7 +153,7 @@ def _one_turn(step: RehearsedStep, tape: StorageTape, exchange: Exchange, number
         return step.run(exchange, finish)
 
 
-def _clear(step: RehearsedStep) -> None:
+def _clear(step: RunnableStep) -> None:
     for parameter in _trained(step):
         if step.keeps_gradients and parameter.grad is not None:
             parameter.grad.zero_()
@@ -161,7 +161,7 @@ def _clear(step: RehearsedStep) -> None:
             parameter.grad = None
 
 
-def _trained(step: RehearsedStep) -> list[nn.Parameter]:
+def _trained(step: RunnableStep) -> list[nn.Parameter]:
     found = {id(each): each for model in step.models.values() for each in model.parameters()}
     if step.optimizer is not None:
         found |= {id(each): each for group in step.optimizer.param_groups for each in group["params"]}

@@ -56,10 +56,10 @@ def start(
 
     moments: of the user's frames that led there without others between them, the innermost first.
     """
-    asked = [(module, device) for module, place in moves if (device := chosen_device(place)) is not None]
-    if not asked or not moments or refusal() or not can_be_refused():
+    moved = [(module, device) for module, place in moves if (device := chosen_device(place)) is not None]
+    if not moved or not moments or refusal() or not can_be_refused():
         return None
-    modules, device = [module for module, _ in asked], asked[0][1]
+    modules, device = [module for module, _ in moved], moved[0][1]
     draft = Rehearsal("", "cuda", "failed", Place(), None, "", (), (), 0.0, step, of_script=True, device_text=device)
 
     def task() -> str:

@@ -118,8 +118,8 @@ def _is_model(node: ast.expr, variables: dict[str, Any]) -> bool:
     for name in reversed(names):
         if isinstance(value, nn.Module) and not isinstance(value, nn.modules.loss._Loss):
             return True
-        held = getattr(value, "__dict__", {})
-        value = held.get(name) if isinstance(held, dict) else None
+        attributes = getattr(value, "__dict__", {})
+        value = attributes.get(name) if isinstance(attributes, dict) else None
     return isinstance(value, nn.Module) and not isinstance(value, nn.modules.loss._Loss)
 
 
@@ -142,10 +142,10 @@ def _function(
     namespace = dict(variables)
     exec(compile(ast.fix_missing_locations(once), moment.file, "exec"), namespace)
     run: Callable[..., Any] = namespace[ONCE_MORE]
-    held = {name: variables[name] for name in names}
+    arguments = {name: variables[name] for name in names}
     if copies:
-        held |= {name: copy.copy(each) for name, each in held.items() if is_one_of(each, _CONTAINERS)}
-    return lambda: run(**held)
+        arguments |= {name: copy.copy(each) for name, each in arguments.items() if is_one_of(each, _CONTAINERS)}
+    return lambda: run(**arguments)
 
 
 _CONTAINERS = (list, dict, set, deque, defaultdict, Counter)

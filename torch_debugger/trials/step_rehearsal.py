@@ -27,7 +27,7 @@ from torch_debugger.source.files import place_at
 from torch_debugger.system.errors import UsageError
 from torch_debugger.trials.gpu_rehearsal import rehearse
 from torch_debugger.trials.preflight_case import Call
-from torch_debugger.trials.rehearsed_step import RehearsedStep, perform
+from torch_debugger.trials.rehearsed_step import RunnableStep, perform
 
 DTYPES = {"fp32": torch.float32, "bf16": torch.bfloat16, "fp16": torch.float16}
 _MODULES = 10  # of the largest ones are told
@@ -61,7 +61,7 @@ class StepRehearser:
 
     def __init__(
         self,
-        step: RehearsedStep,
+        step: RunnableStep,
         call: Call,
         settings: RehearsalSettings,
         tell: Callable[[int], None] = lambda done: None,
@@ -222,7 +222,7 @@ def load_fake_tensors() -> None:
     random.setstate(drawn)
 
 
-def perform_apart(step: RehearsedStep, batch: int, *, real: bool, cublas_bytes: int) -> MemoryPeak:
+def perform_apart(step: RunnableStep, batch: int, *, real: bool, cublas_bytes: int) -> MemoryPeak:
     def task() -> str:
         try:
             with eager_and_unchecked():
@@ -272,7 +272,7 @@ def _in_short(error: Exception) -> str:
 _DICTIONARIES = ("_parameters", "_buffers", "_modules", "_forward_hooks", "_forward_pre_hooks")
 
 
-def perform_in_place(step: RehearsedStep, batch: int, *, cublas_bytes: int) -> MemoryPeak:
+def perform_in_place(step: RunnableStep, batch: int, *, cublas_bytes: int) -> MemoryPeak:
     with _undone(step), randomness_kept(), eager_and_unchecked():
         return perform(step, batch, cublas_bytes=cublas_bytes)
 
@@ -290,7 +290,7 @@ def eager_and_unchecked() -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def _undone(step: RehearsedStep) -> Iterator[None]:
+def _undone(step: RunnableStep) -> Iterator[None]:
     """Each dictionary of the modules and of the optimizer is the same one afterwards, and holds the same."""
     changed: list[dict[str, Any]] = []
     for module in (each for model in step.models.values() for each in model.modules()):

@@ -17,7 +17,7 @@ from torch_debugger.system.errors import UsageError
 from torch_debugger.trials.first_step import FirstBackward, LineRun, OwnLoss, StepLines, case_at_backward, own_losses
 from torch_debugger.trials.preflight import text_apart
 from torch_debugger.trials.preflight_case import Call, Case, one_number
-from torch_debugger.trials.rehearsed_step import Backward, Exchange, RehearsedStep
+from torch_debugger.trials.rehearsed_step import Backward, Exchange, RunnableStep
 from torch_debugger.trials.step_lines import StepStatements
 
 LossFunction = Callable[..., torch.Tensor]
@@ -30,7 +30,7 @@ def step_of(
     loss: LossFunction | None,
     targets: Any,
     optimizer: Optimizer | None,
-) -> tuple[RehearsedStep, Call]:
+) -> tuple[RunnableStep, Call]:
     call = call_of(inputs)
     lazy = [name for name, value in model.named_parameters() if nn.parameter.is_lazy(value)]
     if lazy:
@@ -53,7 +53,7 @@ def step_of(
         return output, made
 
     batch, no_batch = batch_of([model], [call, targets])
-    return RehearsedStep({name: model}, run, optimizer, batch, no_batch), call
+    return RunnableStep({name: model}, run, optimizer, batch, no_batch), call
 
 
 def call_of(inputs: tuple[Any, ...]) -> Call:
@@ -80,7 +80,7 @@ def loss_of_outputs(output: Any) -> torch.Tensor:
 _MOST_ITEMS = 64  # of a list or a dictionary among the variables
 
 
-def step_at_backward(state: FirstBackward, accumulate: int) -> tuple[RehearsedStep, Case]:
+def step_at_backward(state: FirstBackward, accumulate: int) -> tuple[RunnableStep, Case]:
     """Raises NotPossibleError where no model was called."""
     case, way = case_at_backward(state, text_apart)
 
@@ -104,7 +104,7 @@ def step_at_backward(state: FirstBackward, accumulate: int) -> tuple[RehearsedSt
         return output
 
     batch, no_batch = batch_of(case.models.values(), [case.call, state.batch])
-    step = RehearsedStep(case.models, run, case.optimizer, batch, no_batch, accumulate)
+    step = RunnableStep(case.models, run, case.optimizer, batch, no_batch, accumulate)
     if isinstance(way, LineRun):
         late, zeros = _clearing(way.lines.statements[way.begin :])
         step = dataclasses.replace(step, clears_late=late, keeps_gradients=zeros)
@@ -113,12 +113,12 @@ def step_at_backward(state: FirstBackward, accumulate: int) -> tuple[RehearsedSt
 
 def _exchanged(lines: StepStatements, exchange: Exchange) -> VariablesAt:
     """Only what the lines speak of: a script may hold its whole data set in a variable."""
-    spoken = {node.id for each in lines.statements for node in ast.walk(each) if isinstance(node, ast.Name)}
+    mentioned = {node.id for each in lines.statements for node in ast.walk(each) if isinstance(node, ast.Name)}
     moment = lines.moment
 
     def change(variables: Mapping[str, Any]) -> dict[str, Any]:
         return {
-            name: exchange(value) if name in spoken and _holds_tensors(value) else value
+            name: exchange(value) if name in mentioned and _holds_tensors(value) else value
             for name, value in variables.items()
         }
 

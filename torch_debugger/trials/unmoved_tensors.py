@@ -139,9 +139,9 @@ def chosen_device(place: Place) -> str | None:
             continue
         if name_of(call.func) == "cuda":
             return '"cuda"'
-        asked = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "device")]
-        if asked and _may_be_accelerator(asked[0]):
-            return ast.unparse(asked[0])
+        devices = [*call.args[:1], *(word.value for word in call.keywords if word.arg == "device")]
+        if devices and _may_be_accelerator(devices[0]):
+            return ast.unparse(devices[0])
     return None
 
 
@@ -231,8 +231,10 @@ def may_be_moved(names: Sequence[str], file: str, line: int) -> bool:
             conditional = [each for each in functions if any(isinstance(n, ast.If | ast.IfExp) for n in ast.walk(each))]
             if any(mentions(each, MOVERS) for each in conditional):
                 moves += [*call.args, *(word.value for word in call.keywords)]
-    spoken = {name_of(part) for each in moves for part in ast.walk(each) if isinstance(part, ast.Name | ast.Attribute)}
-    return bool(spoken & set(names))
+    mentioned = {
+        name_of(part) for each in moves for part in ast.walk(each) if isinstance(part, ast.Name | ast.Attribute)
+    }
+    return bool(mentioned & set(names))
 
 
 # Whether code of the user's moves tensors, or calls something of theirs that does, in any file and class.

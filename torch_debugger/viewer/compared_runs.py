@@ -129,18 +129,18 @@ _MOST_LINES = 1500  # of a diff
 def compared(first: Run, second: Run) -> dict[str, Any]:
     found = compare(first, second)
     gap = found.parting.gap
-    told = [precision(found.parting) if not found.unwatched else ""]
-    told += [suspect_sentence(found.suspect)] if found.suspect is not None else []
-    told += [found.cause.sentence, "" if found.cause.points else found.cause.check] if found.cause else []
+    sentences = [precision(found.parting) if not found.unwatched else ""]
+    sentences += [suspect_sentence(found.suspect)] if found.suspect is not None else []
+    sentences += [found.cause.sentence, "" if found.cause.points else found.cause.check] if found.cause else []
     if found.parting.verdict == "parted":
-        told += [noise_sentence(each) for each in found.noise if each.difference]
+        sentences += [noise_sentence(each) for each in found.noise if each.difference]
     advice = [f"To see the place exactly, run both with closer looks: {found.advice}"] if found.advice else []
     return {
         "runs": [first.name, second.name],
         "answer": answer(found),
         "verdict": found.parting.verdict,
         "step": gap.step if gap is not None else None,
-        "sentences": [sentence for sentence in told if sentence],
+        "sentences": [sentence for sentence in sentences if sentence],
         "findings": verdict_sentences(found) if found.verdicts else [],
         "points": _rows(found.cause.points) if found.cause else [],
         "topics": [_topic(topic) for topic in found.topics],

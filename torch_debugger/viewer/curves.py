@@ -235,8 +235,8 @@ def choose(index: Index, low: float, high: float, width: int, log: bool = False)
         edges = _edges(index, start, end, width, log)
         part, bounds = index.y[edges[0] : edges[-1]], edges - edges[0]
         least, greatest = edges[0] + _least(part, bounds), edges[0] + _least(-part, bounds)
-    odd, many = _not_finite(index, edges)
-    places = np.unique(np.concatenate([edges[:-1], edges[1:] - 1, least, greatest, odd]))
+    not_finite, many = _not_finite(index, edges)
+    places = np.unique(np.concatenate([edges[:-1], edges[1:] - 1, least, greatest, not_finite]))
     return Chosen(places, edges, many)
 
 
@@ -287,14 +287,14 @@ def _least(values: Floats, bounds: Places) -> Places:
 
 def _not_finite(index: Index, edges: Places) -> tuple[Places, dict[int, int]]:
     start, end = np.searchsorted(index.odd, [edges[0], edges[-1]])
-    odd = index.odd[start:end]
-    if not len(odd):
-        return odd, {}
-    kinds = np.where(np.isnan(index.y[odd]), 0, np.sign(index.y[odd]))  # of an infinity the sign
-    owners = (np.searchsorted(edges, odd, "right") - 1) * 3 + kinds.astype(np.intp) + 1
+    not_finite = index.odd[start:end]
+    if not len(not_finite):
+        return not_finite, {}
+    kinds = np.where(np.isnan(index.y[not_finite]), 0, np.sign(index.y[not_finite]))  # of an infinity the sign
+    owners = (np.searchsorted(edges, not_finite, "right") - 1) * 3 + kinds.astype(np.intp) + 1
     _, firsts, counts = np.unique(owners, return_index=True, return_counts=True)
-    several = {int(odd[first]): int(count) for first, count in zip(firsts, counts, strict=True) if count > 1}
-    return np.sort(odd[firsts]), several
+    several = {int(not_finite[first]): int(count) for first, count in zip(firsts, counts, strict=True) if count > 1}
+    return np.sort(not_finite[firsts]), several
 
 
 # Numbers of curves as JSON: packed, because a picture needs ten thousand of them and none may lose a digit.
@@ -336,7 +336,7 @@ def _ends(index: Index) -> list[float] | None:
     return [float(lows.min()), float(highs.max())] if len(lows) else None
 
 
-def _counts(odd: Floats) -> dict[str, int]:
-    nan = int(np.isnan(odd).sum())
-    above = int((odd > 0).sum())
-    return {"nan": nan, "inf": above, "-inf": len(odd) - nan - above}
+def _counts(not_finite: Floats) -> dict[str, int]:
+    nan = int(np.isnan(not_finite).sum())
+    above = int((not_finite > 0).sum())
+    return {"nan": nan, "inf": above, "-inf": len(not_finite) - nan - above}

@@ -35,8 +35,8 @@ def data_of(run: Run) -> dict[str, Any]:
     ranges = _ranges_of(run)
     looks = [look for each in ranges for look in each["looks"]]
     # At which step NaN or Inf was seen in the data.
-    odd_at = min((look["step"] for look in looks if look["not_finite"]), default=math.inf)
-    wrong = [finding for finding in run.findings if _is_of_the_data(finding, odd_at)]
+    not_finite_since = min((look["step"] for look in looks if look["not_finite"]), default=math.inf)
+    wrong = [finding for finding in run.findings if _is_of_the_data(finding, not_finite_since)]
     return {
         "labels": labels_of(run),
         "classes": class_names(run),
@@ -46,10 +46,10 @@ def data_of(run: Run) -> dict[str, Any]:
     }
 
 
-def _is_of_the_data(finding: Finding, odd_at: float) -> bool:
+def _is_of_the_data(finding: Finding, not_finite_since: float) -> bool:
     """A NaN that was in the batch to begin with is one, whichever check met it."""
     came_in = finding.evidence.get("phase") == "input"
-    seen_before = finding.name in _OF_NAN and odd_at <= finding.first_step
+    seen_before = finding.name in _OF_NAN and not_finite_since <= finding.first_step
     return finding.check.startswith(_FAMILY) or finding.name in _ALSO or came_in or seen_before
 
 
@@ -85,7 +85,7 @@ def _first_rank(run: Run) -> Run:
 # What a run's records say of its data: labels, ranges over the steps, loaders, samples that are equal.
 _MOST_CLASSES = 256
 _MOST_LOOKS = 64  # of one tensor
-_DATA_FACTS_MOST_TENSORS = 24
+_MOST_RANGES = 24
 _WHOLE = 2**20  # numbers of a batch from a loader that are measured; of more, the first
 
 
@@ -130,7 +130,7 @@ def _ranges_of(run: Run) -> list[dict[str, Any]]:
     found: dict[tuple[str, str], dict[str, Any]] = {}
     for look in run.records(BatchFact, InputLook, BatchSample):
         place, numbers = _numbers_of(look)
-        if place is not None and (place in found or len(found) < _DATA_FACTS_MOST_TENSORS):
+        if place is not None and (place in found or len(found) < _MOST_RANGES):
             tensor = found.setdefault(place, {"where": place[0], "name": place[1], "looks": []})
             tensor |= {"shape": list(numbers.pop("shape")), "dtype": numbers.pop("dtype")}
             if len(tensor["looks"]) < _MOST_LOOKS:
@@ -144,8 +144,8 @@ def _numbers_of(look: Any) -> tuple[tuple[str, str] | None, dict[str, Any]]:
         loaded = _range(look, look.minimum, look.maximum, look.notfinite, measured)
         return ("from a loader", look.name), loaded
     if isinstance(look, InputLook):
-        given = _range(look, look.minimum, look.maximum, look.not_finite, look.measured or None)
-        return ("into the first layer", look.layer), given
+        entered = _range(look, look.minimum, look.maximum, look.not_finite, look.measured or None)
+        return ("into the first layer", look.layer), entered
     if isinstance(look, BatchSample) and look.role == "target":
         rows = look.kept[0] if look.kept else 0
         measured = _size(look) * rows // (look.shape[0] or 1)
@@ -160,9 +160,9 @@ def _size(look: BatchFact | BatchSample) -> int:
 def _range(look: Any, low: float, high: float, wrong: int | None, measured: int | None) -> dict[str, Any]:
     """`measured`: of how many of the tensor's numbers these are; None where the log does not tell."""
     numbers = {"low": low, "high": high, "mean": look.mean, "std": look.std}
-    told = {name: as_json(float(value)) for name, value in numbers.items()}
+    statistics = {name: as_json(float(value)) for name, value in numbers.items()}
     about = {"step": look.step, "shape": look.shape, "dtype": look.dtype}
-    return {**about, "not_finite": wrong, "measured": measured, **told}
+    return {**about, "not_finite": wrong, "measured": measured, **statistics}
 
 
 def _loaders_of(run: Run) -> list[dict[str, Any]]:

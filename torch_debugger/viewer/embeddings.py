@@ -92,8 +92,8 @@ def embedding_list(run: Run) -> dict[str, Any]:
     steps: dict[str, list[int]] = {}
     for each in found:
         steps.setdefault(each.tag, []).append(each.step)
-    told = [{"tag": tag, "steps": sorted(at)[-_MOST_STEPS:], "all_steps": len(at)} for tag, at in steps.items()]
-    return {"embeddings": told, "fault": ""}
+    rows = [{"tag": tag, "steps": sorted(at)[-_MOST_STEPS:], "all_steps": len(at)} for tag, at in steps.items()]
+    return {"embeddings": rows, "fault": ""}
 
 
 def embedding_at(run: Run, tag: str, step: int) -> dict[str, Any]:

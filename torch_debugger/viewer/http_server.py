@@ -174,8 +174,8 @@ class RequestGuard:
         return f"{self._cookie}={_for_a_cookie(self._token)}; HttpOnly; SameSite=Strict; Path=/"
 
     def _knows_token(self, request: Request) -> bool:
-        kind, _, given = request.headers.get("Authorization", "").partition(" ")
-        bearer = given if kind.lower() == "bearer" else ""
+        kind, _, credentials = request.headers.get("Authorization", "").partition(" ")
+        bearer = credentials if kind.lower() == "bearer" else ""
         if _same(request.cookies.get(self._cookie, ""), _for_a_cookie(self._token)):
             return True
         return any(_same(each, self._token) for each in (request.args.get("token", ""), bearer))

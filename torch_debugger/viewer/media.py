@@ -214,17 +214,17 @@ def meshes_of(run: Run) -> list[MeshTags]:
 
 def mesh_list(run: Run) -> dict[str, Any]:
     steps = run.steps_of(MESHES)
-    told = [(mesh, steps.get(mesh.tags[VERTICES], [])) for mesh in meshes_of(run)]
-    shown = {tag for mesh, _ in told for tag in mesh.tags.values()}
+    meshes = [(mesh, steps.get(mesh.tags[VERTICES], [])) for mesh in meshes_of(run)]
+    shown = {tag for mesh, _ in meshes for tag in mesh.tags.values()}
     return {
         "meshes": [
             {
                 "name": readable(mesh.name),
                 "parts": sorted(mesh.tags),
                 "all_steps": len(at),
-                "steps": _meshes_spread(at, _MOST_STEPS),
+                "steps": _spread_evenly(at, _MOST_STEPS),
             }
-            for mesh, at in told
+            for mesh, at in meshes
         ],
         "unknown": [readable(tag) for tag in run.tags.get(MESHES, []) if tag not in shown],  # of no mesh
     }
@@ -298,7 +298,7 @@ def _evenly(count: int, most: int) -> NDArray[np.int64]:
     return np.linspace(0, count - 1, most).astype(np.int64)
 
 
-def _meshes_spread(steps: list[int], most: int) -> list[int]:
+def _spread_evenly(steps: list[int], most: int) -> list[int]:
     return steps if len(steps) <= most else [steps[place] for place in _evenly(len(steps), most)]
 
 

@@ -223,10 +223,10 @@ def module_rows(model: KnownModel, findings: list[Finding], folder: str | None) 
     sizes, flops, calls = sizes_of(model.fact), Arithmetic(model.flow).by_path(), _calls(model)
     flops = _with_holders({model.full_path(path): each for path, each in flops.items()}, model)
     own = _own_parameters(model)
-    told = defaultdict(list)
+    findings_by_module = defaultdict(list)
     for finding in findings:
         shown = {"name": finding.name, "severity": finding.severity, "message": finding.message}
-        told[finding.where.module or ""].append(shown)
+        findings_by_module[finding.where.module or ""].append(shown)
     rows = []
     for module in model.fact.modules[:MOST_MODULES]:
         made = calls.get(module.path, [])
@@ -242,7 +242,7 @@ def module_rows(model: KnownModel, findings: list[Finding], folder: str | None) 
                 "made": [list(shape) for shape in made[0].made[:_MOST_SHAPES]] if made else [],
                 "flops": count.known if count is not None else None,
                 "missing": count.missing if count is not None else "",
-                "findings": told.get(module.path, []),
+                "findings": findings_by_module.get(module.path, []),
                 "place": {"file": shown_path(place.file, folder), "line": place.line, "code": place.code}
                 if place.file is not None
                 else None,
@@ -366,7 +366,7 @@ class Arithmetic:
 # Graphs that a SummaryWriter's `add_graph` has logged, in the form of the models that we have watched.
 _TAG = "graph"
 _MOST_DRAWN = 20_000  # operations; beyond, a page would wait for minutes
-_LOGGED_GRAPHS_MOST_SHAPES, _MOST_OWN, _MOST_OPERATIONS = 4, 12, 8
+_MOST_LOGGED_SHAPES, _MOST_OWN, _MOST_OPERATIONS = 4, 12, 8
 
 
 def names_of(run: Run, taken: list[str]) -> dict[str, int]:
@@ -417,10 +417,10 @@ def _rows(graph: ModelGraph, name: str) -> list[dict[str, Any]]:
             own[path].append(node)
         elif node.kind == OPERATION:
             ops[path_of.get(node.scope, "")][node.op] += 1
-    given, made = _edges(graph, path_of)
+    entering, made = _edges(graph, path_of)
     return [
         _row(module, name, own[module.path], ops[module.path])
-        | {"calls": calls[module.path], "given": given[module.path], "made": made[module.path]}
+        | {"calls": calls[module.path], "given": entering[module.path], "made": made[module.path]}
         for module in graph.modules[:MOST_MODULES]
     ]
 
@@ -449,23 +449,23 @@ def _row(module: GraphModule, name: str, own: list[GraphNode], ops: Counter[str]
 
 def _edges(graph: ModelGraph, path_of: dict[str, str]) -> tuple[dict[str, Any], dict[str, Any]]:
     """The shapes that come into each module from outside of it, and those that leave it."""
-    given: dict[str, list[list[int]]] = defaultdict(list)
+    entering: dict[str, list[list[int]]] = defaultdict(list)
     made: dict[str, list[list[int]]] = defaultdict(list)
     for edge in graph.edges:
         source, target = graph.nodes[edge.source], graph.nodes[edge.target]
         if edge.form == UNKNOWN_FORM or source.kind == PARAMETER:
             continue
-        left, entered = (_logged_graphs_above(path_of.get(node.scope)) for node in (source, target))
+        left, entered = (_modules_around(path_of.get(node.scope)) for node in (source, target))
         shape = list(edge.form.shape)
-        for paths, told in ((entered - left, given), (left - entered, made)):
+        for paths, shapes in ((entered - left, entering), (left - entered, made)):
             for path in paths:
-                if shape not in told[path] and len(told[path]) < _LOGGED_GRAPHS_MOST_SHAPES:
-                    told[path].append(shape)
-    return given, made
+                if shape not in shapes[path] and len(shapes[path]) < _MOST_LOGGED_SHAPES:
+                    shapes[path].append(shape)
+    return entering, made
 
 
 @lru_cache(maxsize=65536)
-def _logged_graphs_above(path: str | None) -> frozenset[str]:
+def _modules_around(path: str | None) -> frozenset[str]:
     """Of layers.0.conv1 itself, layers.0, layers and the model; nothing outside of the model."""
     if path is None:
         return frozenset()

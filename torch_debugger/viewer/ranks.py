@@ -11,7 +11,7 @@ import numpy as np
 from torch_debugger.log.run import Run
 from torch_debugger.log.run_facts import ENDED
 from torch_debugger.records import MemoryFact, PhaseFact, RankEnd, RankFact
-from torch_debugger.records.ranks import ASKED_TO_END
+from torch_debugger.records.ranks import SIGTERM_EXIT_CODE
 from torch_debugger.system.errors import UsageError
 from torch_debugger.viewer.questions import Query, as_json, last_value, thin_curve
 from torch_debugger.viewer.timing import STEP_TAG, WAIT_TAG
@@ -47,7 +47,7 @@ def _curves(run: Run, rank: int) -> dict[str, Any]:
 
 # Each rank's own numbers, and where ranks that should be alike are not.
 _MOST_RANKS = 4096
-_RANK_GRID_MOST_POINTS = 60
+_MOST_LOSS_POINTS = 60
 _LATE = 20  # steps over which a speed is measured: the last ones
 _ALIKE = 1e-4  # of a norm: what sums in another order explain
 _NORM = "weight_norm"
@@ -86,7 +86,7 @@ def _row(rank: int, part: Run, fact: RankFact | None, whole: str) -> dict[str, A
         "wait_s": _late_mean(part, WAIT_TAG),
         "memory_bytes": (memory.device_bytes or memory.resident_bytes) if memory is not None else None,
         "loss": last_value(part, loss) if loss is not None else None,
-        "curve": thin_curve(part, loss, _RANK_GRID_MOST_POINTS) if loss is not None else None,
+        "curve": thin_curve(part, loss, _MOST_LOSS_POINTS) if loss is not None else None,
     }
 
 
@@ -95,7 +95,7 @@ def _status(part: Run, whole: str) -> str:
     if part.facts.end is not None:
         return part.facts.end.outcome
     end = part.last_record(RankEnd)
-    if end is not None and end.exit_code == ASKED_TO_END:
+    if end is not None and end.exit_code == SIGTERM_EXIT_CODE:
         return "stopped"
     return "killed" if whole in ENDED or end is not None else part.status
 
@@ -121,13 +121,13 @@ def _agreement(norms: dict[int, dict[int, float]], common: list[int]) -> dict[st
     steps = {"steps": len(common), "last_step": common[-1]}
     if not len(places):
         return {**steps, "last_alike": common[-1], "first_apart": None, "from_start": False, "ranks": []}
-    odd = [rank for rank, is_apart in zip(norms, apart[:, places[0]].tolist(), strict=True) if is_apart]
+    diverged = [rank for rank, is_apart in zip(norms, apart[:, places[0]].tolist(), strict=True) if is_apart]
     return {
         **steps,
         "last_alike": common[int(places[0]) - 1] if places[0] else None,
         "first_apart": common[int(places[0])],
         "from_start": int(places[0]) == 0,
-        "ranks": odd,
+        "ranks": diverged,
     }
 
 

@@ -29,7 +29,7 @@ class MisfitError(Exception):
 
 def main() -> None:
     _limit()
-    json.dump(_told(sys.stdin.buffer.read()), sys.stdout)
+    json.dump(_profile_or_fault(sys.stdin.buffer.read()), sys.stdout)
 
 
 def _limit() -> None:
@@ -45,7 +45,7 @@ def _limit() -> None:
             continue
 
 
-def _told(data: bytes) -> dict[str, Any]:
+def _profile_or_fault(data: bytes) -> dict[str, Any]:
     try:
         return {"profile": profile_in(marshal.loads(data))}
     except EOFError:

@@ -138,7 +138,7 @@ def _words(curve: Curve) -> str:
     """first 0.69 (step 1), lowest 0.02 (step 80), last 0.03 (step 96)"""
     finite = np.isfinite(curve.values)
     spots = {"first": 0, "lowest": int(np.where(finite, curve.values, np.inf).argmin()), "last": len(curve) - 1}
-    told = [
+    parts = [
         f"{name} {number(float(curve.values[place]))} (step {int(curve.steps[place]):,})"
         for name, place in spots.items()
         if name != "lowest" or finite.any()
@@ -146,8 +146,8 @@ def _words(curve: Curve) -> str:
     lost = np.flatnonzero(~finite)
     if len(lost):
         step = int(curve.steps[lost].min())
-        told.append(f"{len(lost):,} of {len(curve):,} values not finite, the first at step {step:,}")
-    return ", ".join(told)
+        parts.append(f"{len(lost):,} of {len(curve):,} values not finite, the first at step {step:,}")
+    return ", ".join(parts)
 
 
 # Layers over steps as a table: a row a layer with its name, its colours over time, and its last number.
@@ -260,8 +260,8 @@ class Markup(str):
 
 def element(tag: str, *children: str | None, **attributes: str | float | None) -> Markup:
     """<tag attribute="...">children</tag>; an attribute's underscores are hyphens, None leaves a thing out."""
-    given = "".join(_attribute(name, value) for name, value in attributes.items() if value is not None)
-    return Markup(f"<{tag}{given}>{together(*children)}</{tag}>")
+    attribute_text = "".join(_attribute(name, value) for name, value in attributes.items() if value is not None)
+    return Markup(f"<{tag}{attribute_text}>{together(*children)}</{tag}>")
 
 
 def together(*children: str | None, between: str = "") -> Markup:

@@ -33,14 +33,14 @@ from torch_debugger.viewer.report_figures import (
     step_labels,
     together,
 )
-from torch_debugger.viewer.verdict import KeptCode, kept_code, told_result
+from torch_debugger.viewer.verdict import KeptCode, kept_code, redacted_result
 
 _MOST_CURVES = 24
 _MOST_FINDINGS = 200
 
 
 def still_page(run: Run) -> Markup:
-    result, code = told_result(run), kept_code(run)
+    result, code = redacted_result(run), kept_code(run)
     layers, hparams = layer_figures(run), hparam_rows(run)
     facts = [*_of_the_run(run, result), *how_it_was_run(run), *_said(run, result)]
     return element(
@@ -113,20 +113,20 @@ def _curves(run: Run) -> Markup | None:
 
 
 # Several runs without a script: a table, their curves in one drawing each, and what was found in each.
-_SEVERAL_MOST_CURVES = 12
+_MOST_SHARED_CURVES = 12
 _MOST_LINES = 12  # in one drawing
 _MOST_HPARAMS = 8
 _COLOURS = 8  # as many as report_page.css has
 
 
 def still_several(runs: Sequence[Run]) -> Markup:
-    results = [told_result(run) for run in runs]
+    results = [redacted_result(run) for run in runs]
     return element(
         "main",
         element("p", "torch-debugger report", class_="quiet still-kicker"),
         element("h1", f"{len(runs)} runs compared"),
         _table(runs, results),
-        _several_curves(runs),
+        _shared_curves(runs),
         element("h2", "What was found"),
         *(_found(run, result) for run, result in zip(runs, results, strict=True)),
         class_="still",
@@ -156,11 +156,11 @@ def _table(runs: Sequence[Run], results: Sequence[RunResult]) -> Markup:
 
 def _differing(hparams: Sequence[Mapping[str, str]]) -> list[str]:
     """Those in which the runs differ; one that some of them lack differs too."""
-    every = dict.fromkeys(key for told in hparams for key in told)
-    return [key for key in every if len({told.get(key) for told in hparams}) > 1][:_MOST_HPARAMS]
+    every = dict.fromkeys(key for settings in hparams for key in settings)
+    return [key for key in every if len({settings.get(key) for settings in hparams}) > 1][:_MOST_HPARAMS]
 
 
-def _several_curves(runs: Sequence[Run]) -> Markup | None:
+def _shared_curves(runs: Sequence[Run]) -> Markup | None:
     """The loss first, then what at least two of the runs have."""
     owners: dict[str, list[int]] = {}
     losses = {place: run.loss_tag for place, run in enumerate(runs[:_MOST_LINES]) if run.loss_tag}
@@ -170,10 +170,10 @@ def _several_curves(runs: Sequence[Run]) -> Markup | None:
                 owners.setdefault(tag, []).append(place)
     shared = [tag for tag, places in owners.items() if len(places) > 1]
     drawn = [_figure("loss", {place: runs[place].scalars(tag) for place, tag in losses.items()})] if losses else []
-    drawn += [_figure(tag, {at: runs[at].scalars(tag) for at in owners[tag]}) for tag in shared[:_SEVERAL_MOST_CURVES]]
+    drawn += [_figure(tag, {at: runs[at].scalars(tag) for at in owners[tag]}) for tag in shared[:_MOST_SHARED_CURVES]]
     if not drawn:
         return None
-    left_out = [f"{len(shared) - _SEVERAL_MOST_CURVES:,} more curves"] if len(shared) > _SEVERAL_MOST_CURVES else []
+    left_out = [f"{len(shared) - _MOST_SHARED_CURVES:,} more curves"] if len(shared) > _MOST_SHARED_CURVES else []
     left_out += [f"the curves of {len(runs) - _MOST_LINES:,} more runs"] if len(runs) > _MOST_LINES else []
     said = element("p", f"Not drawn here: {', '.join(left_out)}.", class_="quiet") if left_out else None
     grid = element("div", *drawn[1:], class_="still-grid")
@@ -227,7 +227,7 @@ def chapter_section(chapter: Chapter, result: RunResult, code: KeptCode, level: 
     return element(
         "section",
         _heading(finding, level),
-        element("p", prose(sentences.told(finding.message, result)), class_="still-message"),
+        element("p", prose(sentences.shown_sentence(finding.message, result)), class_="still-message"),
         element("p", sentences.where(finding, result), class_="quiet still-where"),
         _code(code.excerpt(finding.where, finding.edit)),
         _evidence(finding),
@@ -246,14 +246,14 @@ def prose(sentence: str) -> Markup:
 
 
 def _heading(finding: Finding, level: str) -> Markup:
-    aside = ", ".join(part for part in (finding.check, sentences.certainty(finding)) if part)
+    details = ", ".join(part for part in (finding.check, sentences.certainty(finding)) if part)
     badge = element("span", finding.severity, class_="still-badge")
-    return element(level, badge, " ", finding.name, " ", element("span", aside, class_="quiet still-aside"))
+    return element(level, badge, " ", finding.name, " ", element("span", details, class_="quiet still-aside"))
 
 
 def _labelled(label: str, sentence: str, result: RunResult) -> Markup | None:
-    told = sentences.told(sentence, result)
-    return element("p", element("b", f"{label}: "), prose(told)) if told else None
+    text = sentences.shown_sentence(sentence, result)
+    return element("p", element("b", f"{label}: "), prose(text)) if text else None
 
 
 def _evidence(finding: Finding) -> Markup | None:

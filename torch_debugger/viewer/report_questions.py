@@ -32,8 +32,8 @@ class Question:
     @property
     def key(self) -> str:
         """As web/src/asking.ts makes it: sorted, nothing empty, encoded as URLSearchParams does."""
-        given = sorted((name, value) for name, value in self.given.items() if value != "")
-        query = "&".join(f"{_encoded(name)}={_encoded(value)}" for name, value in given)
+        parameters = sorted((name, value) for name, value in self.given.items() if value != "")
+        query = "&".join(f"{_encoded(name)}={_encoded(value)}" for name, value in parameters)
         return f"{self.name}?{query}" if query else self.name
 
 
@@ -73,8 +73,8 @@ def finer_curves(run: Run) -> Iterator[Question]:
     yield from (_curve(run, tag, _FINE_BUCKETS) for tag in _tags(run) if tag != run.loss_tag)
 
 
-def _of(run: Run, question: str, /, **given: object) -> Question:
-    return Question(question, {"run": run.name} | {key: str(value) for key, value in given.items()})
+def _of(run: Run, question: str, /, **parameters: object) -> Question:
+    return Question(question, {"run": run.name} | {key: str(value) for key, value in parameters.items()})
 
 
 def _curves(run: Run) -> Iterator[Question]:

@@ -60,13 +60,13 @@ def answer_runs(query: Query) -> dict[str, Any]:
 # Of the runs that are named (`names`, separated by commas, each escaped): what only their logs tell.
 #
 # Answers what could be read in a short time; `pending` are the names to ask for again.
-_RUN_DETAILS_WITHIN_S = 0.4
+_DETAILS_WITHIN_S = 0.4
 _MOST_NAMES = 100
 
 
 def answer_run_details(query: Query) -> dict[str, Any]:
     names = read_names(query.text("names"))[:_MOST_NAMES]
-    details, pending = details_of(query.shown_runs).tell(found_on(query.shown_runs), names, _RUN_DETAILS_WITHIN_S)
+    details, pending = details_of(query.shown_runs).tell(found_on(query.shown_runs), names, _DETAILS_WITHIN_S)
     return {"runs": details, "pending": pending}
 
 
@@ -193,16 +193,16 @@ class RunDetails:
     ) -> tuple[dict[str, Details], list[str]]:
         """Of those that could be read in the time, at least one; and the names of the others."""
         until = time.monotonic() + within_s
-        told: dict[str, Details] = {}
+        ready: dict[str, Details] = {}
         pending: list[str] = []
         known = [name for name in names if name in found]
         for name in sorted(known, key=lambda name: not _has_result(found[name])):  # these are read at once
             details = self._known(name, found[name])
-            if details is None and told and time.monotonic() > until:
+            if details is None and ready and time.monotonic() > until:
                 pending.append(name)
             else:
-                told[name] = details or self._read(name, found[name])
-        return told, pending
+                ready[name] = details or self._read(name, found[name])
+        return ready, pending
 
     def _known(self, name: str, found: FoundRun) -> Details | None:
         kept = self._kept.get(name)

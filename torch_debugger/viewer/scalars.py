@@ -95,8 +95,8 @@ def answer_marks(query: Query) -> dict[str, Any]:
 
 
 def _marks(run: Run, kind: str) -> list[dict[str, Any]]:
-    told = [each for each in run.findings if each.severity != "note" and each.first_step is not None][:_MOST]
-    steps = np.array([each.first_step for each in told], np.int64)
+    findings = [each for each in run.findings if each.severity != "note" and each.first_step is not None][:_MOST]
+    steps = np.array([each.first_step for each in findings], np.int64)
     # A step's time is that of the loss, or of the first tag there is.
     tag = run.loss_tag or next(iter(run.tags.get("scalars", [])), None)
     along: list[float] = steps.astype(np.float64).tolist()
@@ -107,7 +107,7 @@ def _marks(run: Run, kind: str) -> list[dict[str, Any]]:
         along = maker_of(run, kind)(Curve(steps, np.zeros(len(steps)), times)).tolist()
     return [
         {"x": x, "step": each.first_step, "name": each.name, "severity": each.severity, "message": each.message}
-        for x, each in zip(along, told, strict=True)
+        for x, each in zip(along, findings, strict=True)
     ]
 
 

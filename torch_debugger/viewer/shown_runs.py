@@ -82,10 +82,10 @@ class ShownRuns:
         judged = opened.judged.news if opened is not None else 0
         version = f"{len(now.files)}-{now.size_bytes}-{now.ended:.6f}-{now.grows:d}-{judged}"
         busy = opened is not None and opened.judged.step is not None
-        pulse = {"version": version, "growing": now.grows or busy}
+        state = {"version": version, "growing": now.grows or busy}
         if opened is not None and opened.is_reading:
-            pulse["read_share"] = opened.run.read_bytes / max(1, now.size_bytes)
-        return pulse
+            state["read_share"] = opened.run.read_bytes / max(1, now.size_bytes)
+        return state
 
     def forget(self, name: str) -> None:
         """After it was deleted."""

@@ -381,7 +381,7 @@ _ORDER = (
     CACHE, KEPT,
 )  # fmt: skip
 _SMALL = 0.01  # of the fullest moment: what never reaches it goes into the rest
-_TOLD_ALWAYS = (REST, KEPT)
+_ALWAYS_SHOWN = (REST, KEPT)
 
 
 def memory_use_of(run: Run) -> list[dict[str, Any]]:
@@ -407,10 +407,10 @@ def _of_device(looks: list[MemoryLook]) -> dict[str, Any]:
 
 def _categories(looks: list[MemoryLook], most: int) -> dict[str, list[int]]:
     parts = [{**look.parts, CACHE: look.cache_bytes} for look in looks]
-    told = [
-        name for name in _ORDER if name in _TOLD_ALWAYS or max(part.get(name, 0) for part in parts) >= _SMALL * most
+    shown = [
+        name for name in _ORDER if name in _ALWAYS_SHOWN or max(part.get(name, 0) for part in parts) >= _SMALL * most
     ]
-    series = {name: [part.get(name, 0) for part in parts] for name in told}
+    series = {name: [part.get(name, 0) for part in parts] for name in shown}
     for place, part in enumerate(parts):
         series[REST][place] += sum(size for name, size in part.items() if name not in series)
     return {name: sizes for name, sizes in series.items() if any(sizes)}

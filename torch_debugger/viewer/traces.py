@@ -176,14 +176,14 @@ def read_call_profile(path: str) -> dict[str, Any]:
             f"{path} is {size / 1e6:.0f} MB large: profiles of up to {_MOST_BYTES / 1e6:.0f} MB are opened. "
             "Profile a part of the script, between enable() and disable() of a cProfile.Profile()."
         )
-    told = _read_aside(path)
-    if "profile" not in told:
-        raise UsageError(_sentence(path, size, told))
-    if not told["profile"]["functions"]:
+    answer = _read_in_subprocess(path)
+    if "profile" not in answer:
+        raise UsageError(_sentence(path, size, answer))
+    if not answer["profile"]["functions"]:
         raise UsageError(
             f"{path} is a profile without a single function: nothing ran between its beginning and its end. {_ANEW}"
         )
-    profile: dict[str, Any] = told["profile"]
+    profile: dict[str, Any] = answer["profile"]
     return profile
 
 
@@ -208,7 +208,7 @@ def _begins_like(begins: bytes) -> str:
     return f"begins with the bytes {begins[:4].hex(' ')}"
 
 
-def _read_aside(path: str) -> dict[str, Any]:
+def _read_in_subprocess(path: str) -> dict[str, Any]:
     command = [sys.executable, "-I", "-S", unmarshalling.__file__]
     with open(path, "rb") as file:
         try:
@@ -219,13 +219,13 @@ def _read_aside(path: str) -> dict[str, Any]:
             return {"fault": "time"}
     if done.returncode != 0:
         return {"fault": "killed" if done.returncode < 0 else "failed"}
-    told: dict[str, Any] = json.loads(done.stdout)
-    return told
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
 
 
-def _sentence(path: str, size: int, told: dict[str, Any]) -> str:
+def _sentence(path: str, size: int, answer: dict[str, Any]) -> str:
     version = f"Python {platform.python_version()}"
-    fault, detail = told["fault"], told.get("detail", "")
+    fault, detail = answer["fault"], answer.get("detail", "")
     if fault == "cut":
         return (
             f"{path} ends in the middle: {_EXPECTED}, and its {size:,} bytes stop before the last function. "

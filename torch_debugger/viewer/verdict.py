@@ -50,7 +50,7 @@ def verdict(run: Run) -> dict[str, Any]:
     counted = run.facts.end.counted if run.facts.end else "steps"
     untrained = None  # as the report says it, of a script that has finished and trained nothing
     if run.is_watched and not run.steps and run.status == "finished":
-        result = told_result(run)
+        result = redacted_result(run)
         untrained = {"seen": run_sentence(result), "next": without_a_step(result)}
     loss = run.loss_tag
     return {
@@ -61,7 +61,7 @@ def verdict(run: Run) -> dict[str, Any]:
         "without_a_step": untrained,
         "chapters": [chapter_to_json(chapter, code) for chapter in shown],
         "more_chapters": len(chapters) - len(shown),
-        "crash": told_crash(run, code),
+        "crash": crash_to_json(run, code),
         "loss": {"tag": loss, **thin_curve(run, loss), "all_points": len(run.scalars(loss))} if loss else None,
     }
 
@@ -82,8 +82,8 @@ def checked(run: Run) -> dict[str, Any]:
     for name in FAMILIES:
         checks = [check for check in catalog() if family(check) == name]
         # Those that found something to judge in this run.
-        asked = sum(any(kind.__name__ in kinds for kind in check.reads) for check in checks)
-        families += [{"name": name, "checks": len(checks), "asked": asked}] if checks else []
+        applicable = sum(any(kind.__name__ in kinds for kind in check.reads) for check in checks)
+        families += [{"name": name, "checks": len(checks), "asked": applicable}] if checks else []
     return {
         "families": families,
         "unseen": list(dict.fromkeys(map(unseen, run.records(ProbeFault))))[:_MOST],
@@ -104,7 +104,7 @@ _MOST_VALUES = 30
 _LONGEST_TRACEBACK = 20_000  # characters
 
 
-def told_crash(run: Run, code: KeptCode) -> dict[str, Any] | None:
+def crash_to_json(run: Run, code: KeptCode) -> dict[str, Any] | None:
     """The one that ended the run, if one did."""
     crashes = list(run.records(CrashFact))
     if not crashes or run.status != "crashed":
@@ -170,13 +170,13 @@ _MOST_SYMPTOMS = 50
 def chapter_to_json(chapter: Chapter, code: KeptCode) -> dict[str, Any]:
     shown = chapter.symptoms[:_MOST_SYMPTOMS]
     return {
-        "cause": told_finding(chapter.cause, code),
-        "symptoms": [told_finding(each, code) for each in shown],
+        "cause": finding_with_code(chapter.cause, code),
+        "symptoms": [finding_with_code(each, code) for each in shown],
         "more_symptoms": len(chapter.symptoms) - len(shown),
     }
 
 
-def told_finding(finding: Finding, code: KeptCode) -> dict[str, Any]:
+def finding_with_code(finding: Finding, code: KeptCode) -> dict[str, Any]:
     return finding_to_json(finding, code.folder, None) | {
         "code": code.excerpt(finding.where, finding.edit),
         "diff": _diff(finding.edit, code) if finding.edit else None,
@@ -264,7 +264,7 @@ _SILENT = {kind.__name__ for kind in NO_SIGN_OF_TORCH}
 _OUTCOMES = {"running": "was running", "killed": "was killed", "unknown": "was left"}
 
 
-def told_result(run: Run) -> RunResult:
+def redacted_result(run: Run) -> RunResult:
     """Without secrets: this goes into a file that may be mailed."""
     digest = RunDigest(run.name)
     cost = run.last_record(CostFact)

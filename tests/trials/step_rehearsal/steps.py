@@ -12,7 +12,7 @@ from torch.nn import functional
 from torch.utils.checkpoint import checkpoint
 
 from torch_debugger.model.step_memory import MemoryPeak
-from torch_debugger.trials.rehearsed_step import RehearsedStep, perform
+from torch_debugger.trials.rehearsed_step import RunnableStep, perform
 from torch_debugger.trials.step_to_rehearse import step_of
 
 WEIGHT, INPUT, OUTPUT = 512 * 256 * 4, 64 * 256 * 4, 64 * 512 * 4  # bytes of `linear`
@@ -22,7 +22,7 @@ def total(output: torch.Tensor) -> torch.Tensor:
     return output.sum()
 
 
-def linear(make: Callable[..., torch.optim.Optimizer] | None = None, **how: Any) -> RehearsedStep:
+def linear(make: Callable[..., torch.optim.Optimizer] | None = None, **how: Any) -> RunnableStep:
     """One matrix product and a sum: little enough to count by hand."""
     net = nn.Linear(256, 512, bias=False)
     optimizer = make(net.parameters()) if make is not None else None
@@ -30,7 +30,7 @@ def linear(make: Callable[..., torch.optim.Optimizer] | None = None, **how: Any)
     return dataclasses.replace(step, **how)
 
 
-def classify(net: nn.Module, *shape: int, dtype: torch.dtype | None = None) -> RehearsedStep:
+def classify(net: nn.Module, *shape: int, dtype: torch.dtype | None = None) -> RunnableStep:
     inputs, targets = torch.zeros(8, *shape), torch.zeros(8, dtype=torch.long)
     optimizer = torch.optim.Adam(net.parameters())
     step, _ = step_of("net", net, (inputs,), functional.cross_entropy, targets, optimizer)
@@ -74,6 +74,6 @@ class Deep(nn.Module):
         return x
 
 
-def played(step: RehearsedStep, *, batch: int = 0, real: bool = False) -> MemoryPeak:
+def played(step: RunnableStep, *, batch: int = 0, real: bool = False) -> MemoryPeak:
     """Without cuBLAS's workspace, which would be most of it."""
     return perform(step, batch or step.batch, real=real, cublas_bytes=0)

@@ -11,7 +11,7 @@ from torch import nn
 
 from torch_debugger.model.nested_tensors import exchanged
 from torch_debugger.trials import step_rehearsal as apart
-from torch_debugger.trials.rehearsed_step import RehearsedStep
+from torch_debugger.trials.rehearsed_step import RunnableStep
 from torch_debugger.trials.step_rehearsal import perform_in_place
 from torch_debugger.trials.step_to_rehearse import step_of
 
@@ -36,14 +36,14 @@ class Counting(nn.Module):
         return hidden
 
 
-def step(fails: bool = False) -> RehearsedStep:
+def step(fails: bool = False) -> RunnableStep:
     model = Counting(fails)
     optimizer = torch.optim.AdamW(model.parameters())
     made, _ = step_of("model", model, (torch.randn(6, 8),), None, None, optimizer)
     return made
 
 
-def told(step: RehearsedStep) -> tuple[Any, ...]:
+def told(step: RunnableStep) -> tuple[Any, ...]:
     model, optimizer = step.models["model"], step.optimizer
     assert optimizer is not None
     return (

@@ -24,7 +24,7 @@ from tests.trials.step_rehearsal.steps import (
     total,
     transformer,
 )
-from torch_debugger.trials.rehearsed_step import RehearsedStep, perform
+from torch_debugger.trials.rehearsed_step import RunnableStep, perform
 from torch_debugger.trials.step_to_rehearse import step_of
 
 ONE = 512  # bytes of the smallest block: the loss, the gradient of the loss
@@ -158,7 +158,7 @@ def test_cuda_lists_of_autocast_are_heeded() -> None:
             return made
 
     step, _ = step_of("net", Net(), (torch.zeros(4, 8),), lambda output: output.float().sum(), None, None)
-    perform(RehearsedStep(step.models, step.run, None, 4, dtype=torch.bfloat16), 4)
+    perform(RunnableStep(step.models, step.run, None, 4, dtype=torch.bfloat16), 4)
     assert set(seen) == {(torch.bfloat16, torch.float32, torch.float32)}
     with torch.autocast("cpu", torch.bfloat16):  # afterwards all is as it was
         assert functional.layer_norm(torch.zeros(2, 8, dtype=torch.bfloat16), (8,)).dtype is torch.bfloat16
@@ -178,7 +178,7 @@ def test_cross_entropy_takes_the_precision_of_its_input_as_on_cuda() -> None:
     assert kept + made <= found.peak_bytes < kept + made + 2**20
 
 
-STEPS: dict[str, Callable[[], RehearsedStep]] = {
+STEPS: dict[str, Callable[[], RunnableStep]] = {
     "linear": lambda: linear(torch.optim.AdamW),
     "rmsprop": lambda: linear(functools.partial(torch.optim.RMSprop, momentum=0.9)),
     "adagrad": lambda: linear(torch.optim.Adagrad),

@@ -65,7 +65,7 @@ class BatchClocks(Probe):
         latest = self._latest
         if latest is None:
             return None
-        indices = {task: whole_indices(asked_for) for task, (_, asked_for) in latest.sent.items()}
+        indices = {task: whole_indices(requested) for task, (_, requested) in latest.sent.items()}
         return AskedBatches(latest.pids, indices, samples_on(latest.board) if latest.board is not None else {})
 
     def _around_next_index(self, original: Any) -> Any:
@@ -126,11 +126,11 @@ class BatchClocks(Probe):
         known = self._passes.get(iterator)
         if known is None or known.loader is None or type(task) is not int:
             return
-        asked_for = iterator._task_info.get(task)
-        asked = known.sent.pop(task, None)
-        if asked_for is None or asked is None or isinstance(data, _IterableDatasetStopIteration):
+        task_info = iterator._task_info.get(task)
+        request = known.sent.pop(task, None)
+        if task_info is None or request is None or isinstance(data, _IterableDatasetStopIteration):
             return
-        now, worker, (sent, indices) = time.monotonic(), asked_for[0], asked
+        now, worker, (sent, indices) = time.monotonic(), task_info[0], request
         waited_s = now - start  # at the queue
         known.last = now
         own = known.loader.workers.get(worker)

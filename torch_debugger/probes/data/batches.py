@@ -174,20 +174,20 @@ class LastBatch:
     def _loosen(self, gone: weakref.ref[Any]) -> None:
         if gone is self._iterator:
             self._iterator = None
-            self._batch = _held_loosely(self._batch())
+            self._batch = _weakly_referenced(self._batch())
 
 
 def _nothing() -> None:
     return None
 
 
-def _held_loosely(value: Any) -> Callable[[], Any]:
+def _weakly_referenced(value: Any) -> Callable[[], Any]:
     """Gives `value` as long as somebody else holds what is in it, then None."""
     if type(value) is dict:
-        keys, items = tuple(value), _held_loosely(tuple(value.values()))
+        keys, items = tuple(value), _weakly_referenced(tuple(value.values()))
         return lambda: None if (alive := items()) is None else dict(zip(keys, alive, strict=True))
     if type(value) in (list, tuple):
-        kind, parts = type(value), [_held_loosely(part) for part in value]
+        kind, parts = type(value), [_weakly_referenced(part) for part in value]
 
         def whole() -> Any:
             alive = [part() for part in parts]

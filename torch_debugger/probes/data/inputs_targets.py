@@ -181,9 +181,9 @@ class RootInputs:
             self._look(root.name, False, (arguments, keywords))
 
     @no_grad()
-    def _look(self, root: str, trained: bool, given: Any) -> None:
+    def _look(self, root: str, trained: bool, inputs: Any) -> None:
         looks = self._looks.get((root, trained), 0)
-        tensor = first_tensor(given)
+        tensor = first_tensor(inputs)
         if looks >= self.EACH or tensor is None or not tensor.is_floating_point() or tensor.dim() < 2:
             return
         if not _has_numbers(tensor):
@@ -214,18 +214,18 @@ class RawArrays:
     def __init__(self) -> None:
         self._tries = 0
 
-    def shape_before(self, given: torch.Tensor, call: Place) -> tuple[Shape, Place]:
+    def shape_before(self, batch: torch.Tensor, call: Place) -> tuple[Shape, Place]:
         """The shape that these samples had, and the line that read them as another; empty where none did."""
-        if self._tries >= self.TRIES or given.dim() < 3 or given.device.type != "cpu":
+        if self._tries >= self.TRIES or batch.dim() < 3 or batch.device.type != "cpu":
             return (), Place()
         self._tries += 1
         names = list(scopes(sys._getframe(1)))
-        sample = given[0].detach().float().contiguous()
+        sample = batch[0].detach().float().contiguous()
         for array in _arrays(names, tuple(sample.shape)):
             if _is_misread(array, sample):
                 numbers = {name: value for scope in names for name, value in scope if type(value) is int}
-                place = call_in_file(call.file, tuple(given.shape), numbers)
-                return (given.shape[0], *array.shape[1:]), place
+                place = call_in_file(call.file, tuple(batch.shape), numbers)
+                return (batch.shape[0], *array.shape[1:]), place
         return (), Place()
 
 

@@ -23,7 +23,7 @@ from torch_debugger.probes.watch import Watch
 from torch_debugger.records import BatchFact, LoaderFact, Place
 from torch_debugger.records.data import SampleSeen
 from torch_debugger.source.dataloaders import is_shuffled, random_state, share_of, statements_behind
-from torch_debugger.source.datasets import base_of, batch_count, class_names, data_held_by, sample_count
+from torch_debugger.source.datasets import base_of, batch_count, class_names, sample_count, stored_data
 from torch_debugger.source.frames import place_of, user_frame
 from torch_debugger.source.objects import is_a
 from torch_debugger.source.variables import aliases
@@ -38,9 +38,9 @@ class Loaders(Probe):
 
     def __init__(self, watch: Watch) -> None:
         super().__init__(watch)
-        self._told: set[int] = set()
+        self._reported: set[int] = set()
         self._made: MutableMapping[Any, Place] = WeakKeysById()
-        self._given: MutableMapping[Any, tuple[str, ...]] = WeakKeysById()
+        self._dataset_aliases: MutableMapping[Any, tuple[str, ...]] = WeakKeysById()
         self._datasets: dict[int, int] = {}  # id of a dataset -> its number
         self._waited_s = 0.0
         self.batches_to_train_on = 0  # those taken while gradients are recorded
@@ -79,7 +79,7 @@ class Loaders(Probe):
     def _note_maker(self, loader: Any) -> None:
         frame = user_frame(2)
         self._made[loader] = place_of(frame)
-        self._given[loader] = aliases(loader.dataset, frame)
+        self._dataset_aliases[loader] = aliases(loader.dataset, frame)
 
     def _around_iter(self, original: Any) -> Any:
         @functools.wraps(original)
@@ -180,9 +180,9 @@ class Loaders(Probe):
 
     def _meet(self, loader: Any) -> None:
         number = self.deliveries.number_of(loader)
-        if number in self._told or len(self._told) >= self.LIMIT:
+        if number in self._reported or len(self._reported) >= self.LIMIT:
             return
-        self._told.add(number)
+        self._reported.add(number)
         sampler = getattr(loader, "sampler", None)
         replica, replicas = share_of(sampler)
         samples = sample_count(loader.dataset)
@@ -199,13 +199,13 @@ class Loaders(Probe):
                 names=aliases(loader, user_frame(2)),
                 made=made, samples=samples, drop_last=bool(loader.drop_last),
                 base=self._datasets.setdefault(id(base_of(loader.dataset)), len(self._datasets) + 1),
-                upstream=statements_behind(made, self._given.get(loader, ())),
+                upstream=statements_behind(made, self._dataset_aliases.get(loader, ())),
                 classes=class_names(base_of(loader.dataset)),
                 iterable=is_a(loader.dataset, IterableDataset),
                 persistent=bool(loader.persistent_workers),
                 prefetch=loader.prefetch_factor or 0,
                 collates=loader.collate_fn is default_collate,
-                holds=data_held_by(base_of(loader.dataset), samples),
+                holds=stored_data(base_of(loader.dataset), samples),
                 sampler=type(sampler).__name__, replica=replica, replicas=replicas,
             )
         )  # fmt: skip

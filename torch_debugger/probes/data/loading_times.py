@@ -28,7 +28,7 @@ from torch_debugger.system.signals import is_the_scripts
 # Stacks sampled from another thread are not enough here: a call that keeps Python's lock to itself, such as
 # `np.array(a_list)`, is never seen at work, and its time is found at the next line that lets go of it.
 _Line = tuple[CodeType, int]
-_TOLD = 24
+_MOST_LINES = 24
 _Trace = Callable[[FrameType, str, Any], Any]
 
 
@@ -134,7 +134,7 @@ class LineClock:
 
 def costs_of(lines: dict[_Line, Spent]) -> tuple[LineCost, ...]:
     """The dearest, from the outermost inwards."""
-    dearest = sorted(lines.items(), key=lambda item: -item[1].seconds)[:_TOLD]
+    dearest = sorted(lines.items(), key=lambda item: -item[1].seconds)[:_MOST_LINES]
     dearest.sort(key=lambda item: item[1].depth)
     return tuple(
         LineCost(place_at(code.co_filename, line), code.co_name, spent.seconds, spent.depth)
@@ -267,8 +267,8 @@ class LoadingTimes:
         self._tell(loading, loading.began, self._clocks())
         if loading.lines.looks:
             clock = loading.lines
-            told = (clock.looks, clock.seconds, costs_of(clock.lines))
-            self.watch.emit(LoadingLines(loading.number, self.watch.step, *told))
+            costs = (clock.looks, clock.seconds, costs_of(clock.lines))
+            self.watch.emit(LoadingLines(loading.number, self.watch.step, *costs))
         for other in self._of_number.values():  # of validation: only its passes count
             if other.began is None and other.passes > 0:
                 nothing = _Clocks(0.0, 0.0, None)

@@ -114,7 +114,7 @@ class Seeds(Probe):
                 now.updates - before.updates,
                 not same_state(now.after, now.fresh),
                 same_state(now.after, before.after),
-                min((held.steps for held, _ in self.optimizers.live()), default=0),
+                min((tracked.steps for tracked, _ in self.optimizers.live()), default=0),
             )
         )
 
@@ -160,7 +160,7 @@ class SourceReading:
         running = dict.fromkeys(each.f_code.co_filename for each in frames(2))
         files = [file for file in running if is_user_file(file)][: self.FILES]
         for pair in itertools.islice((pair for file in files for pair in shuffled_apart(file)), self.MOST):
-            told = (pair.first, pair.second, pair.both, pair.place, self.watch.step, pair.index)
-            self.watch.emit(ShuffledPair(*told))
+            fields = (pair.first, pair.second, pair.both, pair.place, self.watch.step, pair.index)
+            self.watch.emit(ShuffledPair(*fields))
         for order in itertools.islice((order for file in files for order in fixed_orders(file)), self.MOST):
             self.watch.emit(FixedDraw(order.function, order.each, order.seed, order.call, self.watch.step))

@@ -25,9 +25,9 @@ from torch_debugger.system.signals import OwnThread
 
 PERIOD_S = 0.05  # between two looks
 SLOW_S = 0.15  # at one sample: from here on it is told
-_HELD_UP = 3.0  # periods between two looks: a call has kept Python's lock to itself
+_STALL_PERIODS = 3.0  # periods between two looks: a call has kept Python's lock to itself
 _MOST_LINES = 200
-_LINES_TOLD = 3
+_LINES_SHOWN = 3
 
 
 @dataclass
@@ -71,7 +71,7 @@ class SampleFollower:
         return self._slowest.told() if self._slowest is not None else None
 
     def told(self) -> dict[str, Any]:
-        most = sorted(self._lines.items(), key=lambda item: -item[1])[:_LINES_TOLD]
+        most = sorted(self._lines.items(), key=lambda item: -item[1])[:_LINES_SHOWN]
         return {"lines": most, "looks": sum(self._lines.values()), "slow": self.slowest}
 
     def rest(self, now: float) -> None:
@@ -101,7 +101,7 @@ class SampleFollower:
         sample = self._sample
         if sample is None or (sample.task, sample.position) != (seen.task, seen.position):
             # It began between the last look and this one: right after it, where this thread was held up.
-            began = self._last if since_s > _HELD_UP * PERIOD_S else now - PERIOD_S
+            began = self._last if since_s > _STALL_PERIODS * PERIOD_S else now - PERIOD_S
             sample = _Sample(seen.task, seen.position, seen.index, seen.dataset, began + PERIOD_S / 2)
             self._sample = sample
         sample.seconds = now - sample.since
@@ -125,16 +125,16 @@ class TrainingObserver:
     def __init__(self) -> None:
         self.fault: Exception | None = None
         self._follower = SampleFollower()
-        self._asked: tuple[int, float] | None = None  # the thread that makes a batch just now, and since when
+        self._in_progress: tuple[int, float] | None = None  # the thread that makes a batch just now, and since when
         self._ended = False
         self._thread = OwnThread(self._run, "torch-debugger samples")
 
     def begin(self) -> None:
         """This thread begins to make a batch."""
-        self._asked = (threading.get_ident(), time.monotonic())
+        self._in_progress = (threading.get_ident(), time.monotonic())
 
     def end(self) -> None:
-        self._asked = None
+        self._in_progress = None
 
     def start(self) -> None:
         self._thread.start()
@@ -153,9 +153,9 @@ class TrainingObserver:
         try:
             while not self._ended:
                 time.sleep(PERIOD_S)
-                asked = self._asked
-                if asked is not None:
-                    self._follower.look(asked[0], time.monotonic(), asked[1])
+                in_progress = self._in_progress
+                if in_progress is not None:
+                    self._follower.look(in_progress[0], time.monotonic(), in_progress[1])
                 else:
                     self._follower.rest(time.monotonic())
         except Exception as error:  # of a thread of ours: told by whoever asks it
@@ -168,7 +168,7 @@ class TrainingObserver:
 # Nothing here may end a worker, hold it up or draw a random number.
 _WRITE_EVERY_S = 1.0
 _NO_WORKER_AFTER_S = 10.0  # a process that was forked beside the workers: none of our business
-_CONTAINERS_TOLD = 8
+_MOST_CONTAINERS = 8
 _EARLY_LOOKS = 6  # at the memory, close together: short runs have no others
 _EARLY_SHARE, _LATER_SHARE = 0.015, 0.003  # of the time, for these looks
 _APART_S, _MOST_APART_S = 0.5, 30.0
@@ -219,7 +219,7 @@ class WorkerObserver:
             is_news = True
         if is_news or now - self._written >= _WRITE_EVERY_S:
             self._written = now
-            grown = self._grown[:_CONTAINERS_TOLD]
+            grown = self._grown[:_MOST_CONTAINERS]
             seen = {"pid": getpid(), **self._follower.told(), "memory": self._memory, "grown": grown}
             self._board.write(worker, seen)
 
@@ -259,8 +259,8 @@ class WorkerBoard:
         self.workers = min(workers, self.MOST_WORKERS)
         self._memory = mmap.mmap(-1, self.workers * self.SLOT_BYTES)
 
-    def write(self, worker: int, told: dict[str, Any]) -> None:
-        text = dumps(told).encode()
+    def write(self, worker: int, progress: dict[str, Any]) -> None:
+        text = dumps(progress).encode()
         if worker < self.workers and len(text) <= self.SLOT_BYTES - _HEAD.size:
             start = worker * self.SLOT_BYTES
             body = start + _HEAD.size
@@ -279,5 +279,5 @@ class WorkerBoard:
         text = self._memory[body : body + length]
         if zlib.crc32(text) != checksum:
             return None
-        told: dict[str, Any] = loads(text)
-        return told
+        progress: dict[str, Any] = loads(text)
+        return progress

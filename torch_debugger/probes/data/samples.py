@@ -107,10 +107,10 @@ class BatchSamples(Probe):
     ) -> None:
         reader = next((part for part in module.modules() if isinstance(part, _READERS)), None)
         padding = next((part.padding_idx for part in module.modules() if isinstance(part, nn.Embedding)), None)
-        given = [pair for pair in _named(module, arguments, keywords) if _is_data(pair[1])][: self.TENSORS]
-        self._seen[root.name] = tuple(given[0][1].shape) if given else ()
+        inputs = [pair for pair in _named(module, arguments, keywords) if _is_data(pair[1])][: self.TENSORS]
+        self._seen[root.name] = tuple(inputs[0][1].shape) if inputs else ()
         taken = [
-            self._take("input", (root.name, name), tensor, piece_of(tensor, reader), padding) for name, tensor in given
+            self._take("input", (root.name, name), tensor, piece_of(tensor, reader), padding) for name, tensor in inputs
         ]
         self._waiting[root.name] = [each for each in taken if each is not None]
 
@@ -152,15 +152,15 @@ class BatchSamples(Probe):
     ) -> _Taken | None:
         if piece is None:
             return None
-        told = (self.watch.step, role, *names, piece.kind, tuple(tensor.shape))
+        fields = (self.watch.step, role, *names, piece.kind, tuple(tensor.shape))
         dtype = str(tensor.dtype).removeprefix("torch.")
         rest = ("; ".join(filter(None, (piece.note, note))), padding)
         both = torch.cat([_measure(tensor[: len(piece.values)]), piece.values.reshape(-1).float()])
-        return both, functools.partial(self._tell, told, dtype, tuple(piece.values.shape), rest)
+        return both, functools.partial(self._tell, fields, dtype, tuple(piece.values.shape), rest)
 
     def _tell(
         self,
-        told: tuple[int, str, str, str, str, tuple[int, ...]],
+        fields: tuple[int, str, str, str, str, tuple[int, ...]],
         dtype: str,
         kept: tuple[int, ...],
         rest: tuple[str, int | None],
@@ -172,7 +172,7 @@ class BatchSamples(Probe):
         if not (numpy.isfinite(low) and numpy.isfinite(high)):
             low, high = (float(values[finite].min()), float(values[finite].max())) if finite.any() else (0.0, 0.0)
         if self._bytes < self.MOST_BYTES:
-            if told[4] == "image":
+            if fields[4] == "image":
                 scale = 254.0 / (high - low) if high > low else 0.0
                 with numpy.errstate(invalid="ignore", over="ignore"):
                     steps = numpy.clip(numpy.round((values - low) * scale), 0, 254)
@@ -181,7 +181,7 @@ class BatchSamples(Probe):
             data = base64.b64encode(packed).decode("ascii")
             self._bytes += len(data)
             bad = int(values.size - finite.sum())
-            self.watch.emit(BatchSample(*told, dtype, low, high, mean, std, bad, kept, data, *rest))
+            self.watch.emit(BatchSample(*fields, dtype, low, high, mean, std, bad, kept, data, *rest))
 
 
 def _named(

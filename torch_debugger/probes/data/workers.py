@@ -55,7 +55,7 @@ class WorkerBoards(Probe):
         self._lines: dict[tuple[int, int], tuple[Place, float, int]] = {}  # by loader and worker
         self._apart_s = self.READ_EVERY_S
         self._read_at = 0.0
-        self._told = 0
+        self._reports = 0
         self._fault = ""  # of a thread in a worker
         self._loaders = loaders
         # Through the guard, under this name: a fault here is none of the loaders'.
@@ -172,10 +172,10 @@ class WorkerBoards(Probe):
 
     def _tell(self, iterator: Any, known: _Board, worker: int, seen: dict[str, Any]) -> None:
         look = seen["memory"]
-        if look is None or known.looks.get(worker, -1) >= look[0] or self._told >= self.TOLD:
+        if look is None or known.looks.get(worker, -1) >= look[0] or self._reports >= self.TOLD:
             return
         known.looks[worker] = look[0]
-        self._told += 1
+        self._reports += 1
         grown = []
         for owner, name, kind, before, length, entry_bytes, file, line in seen["grown"]:
             place = place_at(file, line) if file else Place()
@@ -231,17 +231,17 @@ class Stalls:
 
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
-        self._told = 0
+        self._reports = 0
 
     def is_one(self, waited_s: float, took: Sequence[float]) -> bool:
         """`took` are the times that making other batches took."""
-        usual = len(took) < self.KNOWN or waited_s < self.LEAST_S or self._told >= self.TOLD
+        usual = len(took) < self.KNOWN or waited_s < self.LEAST_S or self._reports >= self.TOLD
         return not usual and waited_s >= self.TIMES * statistics.median(took)
 
     def tell(
         self, batch: WorkerBatch, waited_s: float, took: Sequence[float], indices: Any, sample: SampleSeen | None
     ) -> None:
-        self._told += 1
+        self._reports += 1
         self.watch.emit(
             StalledBatch(
                 loader=batch.loader,

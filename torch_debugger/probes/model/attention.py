@@ -251,7 +251,7 @@ class FutureTokens:
         self._both_ways: list[tuple[int, str, Any, Place]] = []  # of this step: recurrent layers that go back too
         forward.on_output.append(self._see)
 
-    def _see(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
+    def _see(self, path: str, module: nn.Module, inputs: Any, made: Any) -> None:
         if isinstance(module, _ATTENTIONS) and not self._call.file:
             self._call = place_of(user_frame(2), path)
         output = first_tensor(made) if isinstance(module, nn.RNNBase) and module.bidirectional else None

@@ -77,11 +77,11 @@ class Copies(Probe):
         self._tell_all()
         self._known = []
 
-    def _before_update(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _before_update(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         """Told on deep steps."""
         if self._searches < self.SEARCHES:
             self._searches += 1
-            self._search(held, optimizer)
+            self._search(tracked, optimizer)
         for known in self._known:
             copy = known.copy() if not known.gradient else None
             gradients = [p.grad for p in copy.parameters() if p.grad is not None][:4] if copy is not None else []
@@ -89,16 +89,16 @@ class Copies(Probe):
             if counts:
                 self.watch.transfer.send(torch.stack(counts), functools.partial(_note_gradient, known))
 
-    def _search(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _search(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         own = {id(parameter) for group in optimizer.param_groups for parameter in group["params"]}
         frame = user_frame(2)
         for root, model in self.roots.alive():
             if not root.trained or not any(id(parameter) in own for parameter in model.parameters()):
                 continue
             for name, copy in copies_of(model, frame):
-                self._keep(name, copy, root.name, model, held, place_of(frame), alike=False)
+                self._keep(name, copy, root.name, model, tracked, place_of(frame), alike=False)
             for name, copy, of, part in copied_siblings(model, own):
-                self._keep(name, copy, f"{root.name}.{of}", part, held, place_of(frame), alike=True)
+                self._keep(name, copy, f"{root.name}.{of}", part, tracked, place_of(frame), alike=True)
 
     def _keep(
         self,
@@ -106,7 +106,7 @@ class Copies(Probe):
         copy: nn.Module,
         of: str,
         model: nn.Module,
-        held: TrackedOptimizer,
+        tracked: TrackedOptimizer,
         update: Place,
         *,
         alike: bool,
@@ -123,8 +123,8 @@ class Copies(Probe):
             of,
             weakref.ref(copy),
             weakref.ref(model),
-            weakref.ref(held),
-            held.steps,
+            weakref.ref(tracked),
+            tracked.steps,
             update,
             maker_of(name, update.file),
             tuple(filter(can_repeat, _calls(update, "load_state_dict", name))),
@@ -147,8 +147,8 @@ class Copies(Probe):
 
     def _tell_all(self) -> None:
         for known in self._known:
-            copy, model, held = known.copy(), known.model(), known.held()
-            if copy is None or model is None or held is None or _device(copy) != _device(model):
+            copy, model, tracked = known.copy(), known.model(), known.held()
+            if copy is None or model is None or tracked is None or _device(copy) != _device(model):
                 continue
             ids = self.optimizers.parameter_ids()
             look = CopyLook(  # what can be told before the numbers are there
@@ -156,7 +156,7 @@ class Copies(Probe):
                 known.name,
                 known.of,
                 type(copy).__name__,
-                held.steps - known.first_steps,
+                tracked.steps - known.first_steps,
                 False,
                 False,
                 False,

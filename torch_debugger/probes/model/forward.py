@@ -111,8 +111,8 @@ class Forward(Probe):
         too_deep = self.watch.guard.contain("forward", self._calls.are_too_deep)
         if not self.watch.is_training_thread() or self.watch.keep_to_limit(bool(too_deep)):
             return
-        heard = torch.is_grad_enabled() or self.flow.wanted or self._calls.stack
-        if heard and not torch._C._get_tracing_state():
+        is_followed = torch.is_grad_enabled() or self.flow.wanted or self._calls.stack
+        if is_followed and not torch._C._get_tracing_state():
             self.watch.probe("forward", self._enter, module, arguments)
         if self._quiet is None and self._measuring and not torch.is_grad_enabled():
             self._quiet = module
@@ -174,25 +174,25 @@ class Forward(Probe):
                 self._look_at(entered, entered.root, (arguments, keywords), output, ended)
         self._calls.own_s += time.perf_counter() - ended
 
-    def _look_at(self, entered: Entered, root: RootModule, given: Any, output: Any, ended: float) -> None:
+    def _look_at(self, entered: Entered, root: RootModule, inputs: Any, output: Any, ended: float) -> None:
         calls, module = self._calls, entered.module
         path = self._path(module, root, [entry.module for entry in calls.stack])
         if entered.row is not None:
             time_s = ended - entered.began - (calls.own_s - entered.own_s)
             failed = output is None and id(sys.exc_info()[1]) != entered.handling
-            calls.rows[entered.row] = flow_step(path, module, given, output, time_s, len(calls.stack), failed)
+            calls.rows[entered.row] = flow_step(path, module, inputs, output, time_s, len(calls.stack), failed)
         if not calls.stack and calls.rows:
             self.flow.tell(root.name, calls.rows, calls.modules)
         if self._measuring:
             for hear in self.on_every_output:
-                self.watch.hear("layer listeners", hear, path, module, given, output)
+                self.watch.hear("layer listeners", hear, path, module, inputs, output)
         if self._measuring and torch.is_grad_enabled():
             self.ran.add(id(module))
             self._measure(path, module, output)
             for listen in self.on_layer:
-                self.watch.hear("layer listeners", listen, path, module, given)
+                self.watch.hear("layer listeners", listen, path, module, inputs)
             for hear in self.on_output:
-                self.watch.hear("layer listeners", hear, path, module, given, output)
+                self.watch.hear("layer listeners", hear, path, module, inputs, output)
 
     def _measure(self, path: str, module: nn.Module, output: Any) -> None:
         if path in self._outputs or len(self._outputs) >= self.LIMIT or isinstance(module, _CONTAINERS):
@@ -289,34 +289,36 @@ class Flow:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self.wanted = 0  # how many debuggers ask
-        self._told: dict[str, tuple[int, int]] = {}  # root -> calls told, what the last one looked like
+        self._reported: dict[str, tuple[int, int]] = {}  # root -> calls told, what the last one looked like
 
     def want(self) -> None:
         self.wanted += 1
-        self._told = {}
+        self._reported = {}
 
     def leave(self) -> None:
         self.wanted -= 1
 
     def is_curious(self, root: str) -> bool:
         """Whether the next call of this root is told in any case."""
-        return self.wanted > 0 and self._told.get(root, (0, 0))[0] < self.CALLS
+        return self.wanted > 0 and self._reported.get(root, (0, 0))[0] < self.CALLS
 
     def tell(self, root: str, rows: Rows, modules: int) -> None:
         """The outermost call has ended, having run this many modules."""
         steps = tuple(step for step in rows if step is not None)
         looks = hash(tuple((step.path, step.given, step.made, step.failed) for step in steps))
-        count, last = self._told.get(root, (0, 0))
+        count, last = self._reported.get(root, (0, 0))
         if count < self.CALLS or (looks != last and count < self.OTHER_CALLS):
-            self._told[root] = (count + 1, looks)
+            self._reported[root] = (count + 1, looks)
             self.watch.emit(FlowFact(root, steps, self.watch.step, modules - len(steps)))
 
 
-def flow_step(path: str, module: nn.Module, given: Any, made: Any, time_s: float, depth: int, failed: bool) -> FlowStep:
+def flow_step(
+    path: str, module: nn.Module, inputs: Any, made: Any, time_s: float, depth: int, failed: bool
+) -> FlowStep:
     return FlowStep(
         path=path,
         kind=getattr(module, "original_name", None) or type(module).__name__,  # of a scripted module: its class
-        given=_shapes(given),
+        given=_shapes(inputs),
         made=_shapes(made),
         time_s=time_s,
         depth=depth,

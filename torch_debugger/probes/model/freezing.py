@@ -203,7 +203,7 @@ class Flags(Probe):
     def __init__(self, watch: Watch, optimizers: Optimizers) -> None:
         super().__init__(watch)
         self.optimizers = optimizers
-        self._told: dict[tuple[str, bool], int] = {}
+        self._reports: dict[tuple[str, bool], int] = {}
         self._frozen: dict[str, int] = {}  # parameters of each model
         self._waits = False  # for a frozen part to be unfrozen
         self._next = 0  # the step of the next look that is no deep step's
@@ -229,12 +229,12 @@ class Flags(Probe):
 
     def _tell(self, root: str, owner: str, thing: nn.Module | nn.Parameter, attribute: str) -> None:
         value, is_module = bool(vars(thing)[attribute]), isinstance(thing, nn.Module)
-        told = self._told.get((owner, value), 0)
-        if told >= self.TOLD:
+        reports = self._reports.get((owner, value), 0)
+        if reports >= self.TOLD:
             return
-        self._told[owner, value] = told + 1
+        self._reports[owner, value] = reports + 1
         parameters = [*thing.parameters()] if isinstance(thing, nn.Module) else [thing]
-        held = self.optimizers.parameter_ids()
+        optimized = self.optimizers.parameter_ids()
         settings = _settings(owner, attribute, is_module)
         fitting = [place for place, text in settings if text != str(not value)]
         self.watch.emit(
@@ -246,7 +246,7 @@ class Flags(Probe):
                 value=value,
                 trainable=sum(p.numel() for p in parameters if p.requires_grad),
                 frozen=sum(p.numel() for p in parameters if not p.requires_grad),
-                moved=sum(p.numel() for p in parameters if id(p) in held and p.grad is not None),
+                moved=sum(p.numel() for p in parameters if id(p) in optimized and p.grad is not None),
                 toggled=len(fitting) < len(settings),
                 place=fitting[-1] if fitting else Place(),
                 step=self.watch.step,

@@ -93,14 +93,14 @@ class DataFlow(Probe):
             with torch._C.DisableTorchFunctionSubclass():
                 self.watch.probe(self.name, self._tracer.enter, module, arguments)
 
-    def _leave(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
+    def _leave(self, path: str, module: nn.Module, inputs: Any, made: Any) -> None:
         if self._tracer is not None and threading.get_ident() == self._thread:
-            self.watch.probe(self.name, self._hear_leave, self._tracer, module, given, made)
+            self.watch.probe(self.name, self._hear_leave, self._tracer, module, inputs, made)
 
-    def _hear_leave(self, tracer: FlowTracer, module: nn.Module, given: Any, made: Any) -> None:
+    def _hear_leave(self, tracer: FlowTracer, module: nn.Module, inputs: Any, made: Any) -> None:
         root = self._root
         with torch._C.DisableTorchFunctionSubclass():
-            tracer.leave(module, given, made)
+            tracer.leave(module, inputs, made)
             if root is not None and module is root.module():
                 self.remove()
                 if made is not None:  # else it raised, and the next call may not
@@ -127,9 +127,9 @@ class FlowTracer:
         self._left_out = 0  # calls beyond the limit
         self._lost = 0  # tensors whose origin is not known
 
-    def begin(self, given: dict[str, Any]) -> None:
+    def begin(self, inputs: dict[str, Any]) -> None:
         """What the model is called with, by the names of its arguments."""
-        for name, tensor in _named(given):
+        for name, tensor in _named(inputs):
             place = self._walks.add(f"{INPUT}/{name}", INPUT, INPUT, "", (form_of(tensor),))
             self._walks.origins.put(tensor, TensorOrigin(place, 0))
 
@@ -146,19 +146,19 @@ class FlowTracer:
         self._read(call, tensors_in(arguments), above or call)  # of a model that is one layer, its inputs
         self._stack.append(call)
 
-    def leave(self, module: nn.Module, given: Any, made: Any) -> None:
+    def leave(self, module: nn.Module, inputs: Any, made: Any) -> None:
         while self._stack and self._stack[-1].module is not module:
             self._stack.pop()  # calls that ended by an exception which the model caught
         call = self._stack.pop() if self._stack else None
         if call is None or not call.number:
             return
         if self._stack:
-            late = [each for each in tensors_in(given) if id(each) not in call.given]  # given by keyword
+            late = [each for each in tensors_in(inputs) if id(each) not in call.given]  # given by keyword
             self._read(call, late, self._stack[-1])
         results = list(tensors_in(made))
         forms = tuple(form_of(each) for each in results)
         self._close(call, results, forms)
-        self._count(call, tuple(form_of(each).shape for each in tensors_in(given)), results, forms)
+        self._count(call, tuple(form_of(each).shape for each in tensors_in(inputs)), results, forms)
 
     def finish(self, made: Any, step: int) -> ModelFlow:
         walks = self._walks
@@ -202,7 +202,7 @@ class FlowTracer:
                 self._walks.origins.put(tensor, TensorOrigin(place, output))
 
     def _count(
-        self, call: TracedCall, given: tuple[Shape, ...], made: list[torch.Tensor], forms: tuple[TensorForm, ...]
+        self, call: TracedCall, input_shapes: tuple[Shape, ...], made: list[torch.Tensor], forms: tuple[TensorForm, ...]
     ) -> None:
         shapes = tuple(form.shape for form in forms)
         of_torch = is_of_torch(call.module)
@@ -213,9 +213,9 @@ class FlowTracer:
         elif not of_torch and not any(each.grad_fn is not None for each in made):
             why = "It ran without gradients, so what it computes was not seen."
         elif of_torch and not call.inner and not call.operations:
-            macs = layer_macs(call.module, given, shapes)
+            macs = layer_macs(call.module, input_shapes, shapes)
             why = "" if macs is not None else f"No formula is known for {class_of(call.module)}."
-        self._numbers.append(CallFact(call.scope, given, shapes, None if why else macs, why))
+        self._numbers.append(CallFact(call.scope, input_shapes, shapes, None if why else macs, why))
 
     def _modules(self) -> tuple[GraphModule, ...]:
         sizes: Counter[str] = Counter()  # the values that each module holds, with all below it

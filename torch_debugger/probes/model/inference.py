@@ -41,7 +41,7 @@ from torch_debugger.system.tracebacks import hidden_in_tracebacks
 
 class CallReplay(Protocol):
     def of_call(
-        self, module: nn.Module, paths: dict[int, str], given: tuple[tuple[Any, ...], dict[str, Any]]
+        self, module: nn.Module, paths: dict[int, str], inputs: tuple[tuple[Any, ...], dict[str, Any]]
     ) -> tuple[Origin | None, str]:
         """One call of a model, run again: the origin of what is not finite, and how it was found."""
 
@@ -85,11 +85,11 @@ class UntrainedCalls(Probe):
         clock = self.watch.clock
         return bool(clock.backwards or clock.optimizer_steps or clock.step)
 
-    def _see_quiet(self, module: nn.Module, given: Any, made: Any) -> None:
+    def _see_quiet(self, module: nn.Module, inputs: Any, made: Any) -> None:
         """Without gradients."""
         known = self._known.get(module)
         if known is None or not known.at_gate:
-            self._see(module, given, made)
+            self._see(module, inputs, made)
         self._hooked += 1
         if self._hooked >= self.HOOKED and not self._rests and not self._is_over:
             self._rests = True
@@ -127,21 +127,21 @@ class UntrainedCalls(Probe):
 
     give_up = remove
 
-    def _see_first(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
+    def _see_first(self, path: str, module: nn.Module, inputs: Any, made: Any) -> None:
         """The gate of a model is put on in its first call with gradients."""
         known = self._known.get(module)
         if "." not in path and (known is None or not known.at_gate):
-            self._see(module, given, made)
+            self._see(module, inputs, made)
             if module in self._known:
                 self._known[module].at_gate = True
 
-    def _see_call(self, module: nn.Module, given: Any, made: Any) -> None:
+    def _see_call(self, module: nn.Module, inputs: Any, made: Any) -> None:
         if self._is_over:
             self._forward.roots.on_made.remove(self._see_call)  # a list that is walked once a call
         elif module in self._known and self._known[module].at_gate:
-            self._see(module, given, made)
+            self._see(module, inputs, made)
 
-    def _see(self, module: nn.Module, given: Any, made: Any) -> None:
+    def _see(self, module: nn.Module, inputs: Any, made: Any) -> None:
         if self._is_over or in_transform() or in_backward() or torch._C._get_tracing_state():
             return
         known = self._known.get(module)
@@ -157,16 +157,16 @@ class UntrainedCalls(Probe):
         afforded_s = self.watch.governor.ALLOWANCE_S + self.watch.governor.budget * (now_s - self._began_s)
         if not known.found and (known.calls <= self.FIRST or self._spent_s < afforded_s):
             known.looks += 1
-            self._look(module, known, given, made)
+            self._look(module, known, inputs, made)
             self._spent_s += time.perf_counter() - now_s
 
     @no_grad()
-    def _look(self, module: nn.Module, known: _InferenceModel, given: Any, made: Any) -> None:
+    def _look(self, module: nn.Module, known: _InferenceModel, inputs: Any, made: Any) -> None:
         outputs = [each for each in tensors_in(made) if measurable(each)][: self.LEAVES]
         if not outputs:
             return
         total = torch.stack([each.detach().sum(dtype=torch.float32).to(outputs[0].device) for each in outputs])
-        kept: tuple[Any, ...] | None = (module, given, outputs)
+        kept: tuple[Any, ...] | None = (module, inputs, outputs)
         if self.watch.transfer.lags(total) and not known.suspected:
             kept = None  # what comes later must not keep a batch alive
         self.watch.transfer.send(total.sum(), functools.partial(self._arrived, known, known.calls, kept))
@@ -179,12 +179,12 @@ class UntrainedCalls(Probe):
             known.suspected = True
             known.first = known.first or self._fact(known, call, (0, 0, False), None, "late", training=False)
             return
-        module, given, outputs = kept
+        module, inputs, outputs = kept
         bad, rows, everywhere = _rows_with_nan(outputs)
         if not bad:  # Inf of both signs, as masks leave it
             return
         known.found, known.first = True, None
-        arguments, keywords = given[0], given[1][0] if isinstance(given[1], tuple) else given[1]
+        arguments, keywords = inputs[0], inputs[1][0] if isinstance(inputs[1], tuple) else inputs[1]
         call_again = without_graph(arguments, keywords)
         paths = module_paths(module, known.name)
         origin, how = self.watch.traced(self._replay.of_call, module, paths, call_again) or (None, "")
@@ -264,7 +264,7 @@ class QuietModels(Probe):
         forward.on_quiet.append(self._see)
         forward.on_output.append(self._see_output)
 
-    def _see(self, module: nn.Module, given: Any, made: Any) -> None:
+    def _see(self, module: nn.Module, inputs: Any, made: Any) -> None:
         if in_transform():
             return
         known = self._known.get(module)
@@ -275,13 +275,13 @@ class QuietModels(Probe):
             called.calls += 1
             self._made |= dict.fromkeys(_addresses(made), called)
 
-    def _see_output(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
+    def _see_output(self, path: str, module: nn.Module, inputs: Any, made: Any) -> None:
         """Also a whole model that is frozen, and given data: nothing it makes has a graph."""
-        for address in _addresses(given) if self._made and not in_transform() else ():
+        for address in _addresses(inputs) if self._made and not in_transform() else ():
             if address in self._made:
                 self._made[address].feeds = True
         if "." not in path and not any(tensor.requires_grad for tensor in tensors_in(made)):
-            self._see(module, given, made)
+            self._see(module, inputs, made)
 
     @no_grad()
     def end_step(self) -> None:
@@ -297,9 +297,9 @@ class QuietModels(Probe):
     ) -> QuietModel:
         own = {id(parameter) for parameter in parameters}
         before, known.steps = known.steps, 0
-        for held, optimizer in self.optimizers.live():
+        for tracked, optimizer in self.optimizers.live():
             if any(id(parameter) in own for group in optimizer.param_groups for parameter in group["params"]):
-                known.steps += held.steps
+                known.steps += tracked.steps
         trains = [place for owner, place in calls_of(called.place.file, "train") if owner == known.name]
         return QuietModel(
             self.watch.step,
@@ -311,7 +311,7 @@ class QuietModels(Probe):
             known.modes.norms,
             known.steps != before,
             called.feeds,
-            self._twin(parameters),
+            self._counterpart(parameters),
             called.place,
             tuple(trains),
         )
@@ -322,7 +322,7 @@ class QuietModels(Probe):
             moved = look.moves or not numpy.array_equal(before, known.weights)
             self.watch.emit(dataclasses.replace(look, moves=moved))
 
-    def _twin(self, parameters: list[nn.Parameter]) -> str:
+    def _counterpart(self, parameters: list[nn.Parameter]) -> str:
         shapes = [parameter.shape for parameter in parameters]
         for root, module in self.optimizers.looks.roots.alive():
             others = list(module.parameters())

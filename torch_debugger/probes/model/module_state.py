@@ -35,7 +35,7 @@ class Checkpoints(Probe):
     TOLD = 32  # loads of one run
     NAMED = 200  # keys of each list
 
-    _told = 0
+    _reports = 0
 
     def install(self, patches: Patches) -> None:
         patches.replace(nn.Module, "load_state_dict", self._around_load)
@@ -45,27 +45,27 @@ class Checkpoints(Probe):
         def load_state_dict(module: nn.Module, *arguments: Any, **keywords: Any) -> Any:
             with hidden_in_tracebacks:
                 result = original(module, *arguments, **keywords)
-            given = arguments[0] if arguments else keywords.get("state_dict")
-            if is_a(given, Mapping) and self._told < self.TOLD:
-                self.watch.probe(self.name, self._tell, module, given, result)
+            state_dict = arguments[0] if arguments else keywords.get("state_dict")
+            if is_a(state_dict, Mapping) and self._reports < self.TOLD:
+                self.watch.probe(self.name, self._tell, module, state_dict, result)
             return result
 
         return load_state_dict
 
     @no_grad()
-    def _tell(self, module: nn.Module, given: Mapping[str, Any], result: Any) -> None:
+    def _tell(self, module: nn.Module, state_dict: Mapping[str, Any], result: Any) -> None:
         frame = user_frame(2)
         if frame is None:
             return  # a library's own business
-        self._told += 1
+        self._reports += 1
         own = module.state_dict()
-        alike = sum(_is_same(own[key], given[key]) for key in own if key in given)
-        passed = _passed_over(frame, given, own) if own and alike == len(own) else None
-        given = given if passed is None else passed
-        loaded = [key for key in own if key in given]
-        missing = [key for key in own if key not in given and not key.endswith("num_batches_tracked")]
-        unexpected = [key for key in given if key not in own]
-        inside = [(key, value) for key, value in given.items() if not loaded and is_a(value, Mapping)]
+        alike = sum(_is_same(own[key], state_dict[key]) for key in own if key in state_dict)
+        passed = _passed_over(frame, state_dict, own) if own and alike == len(own) else None
+        state_dict = state_dict if passed is None else passed
+        loaded = [key for key in own if key in state_dict]
+        missing = [key for key in own if key not in state_dict and not key.endswith("num_batches_tracked")]
+        unexpected = [key for key in state_dict if key not in own]
+        inside = [(key, value) for key, value in state_dict.items() if not loaded and is_a(value, Mapping)]
         parameters = [name for name, _ in module.named_parameters()]
         self.watch.emit(
             CheckpointLoad(
@@ -75,7 +75,7 @@ class Checkpoints(Probe):
                 loaded=len(loaded),
                 own=alike,
                 missing=tuple(_saved(key, own[key]) for key in missing[: self.NAMED]),
-                unexpected=tuple(_saved(key, given[key]) for key in unexpected[: self.NAMED]),
+                unexpected=tuple(_saved(key, state_dict[key]) for key in unexpected[: self.NAMED]),
                 last_layer=parameters[-1].rpartition(".")[0] if parameters else "",
                 nested=next((str(key) for key, value in inside if any(name in value for name in own)), ""),
                 kept=taken_at(frame) if own and alike == len(own) else Place(),
@@ -96,10 +96,15 @@ def _saved(key: str, value: Any) -> SavedTensor:
     return SavedTensor(str(key), tuple(value.shape) if is_a(value, torch.Tensor) else ())
 
 
-def _passed_over(frame: FrameType, given: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def _passed_over(frame: FrameType, state_dict: Mapping[str, Any], own: Mapping[str, Any]) -> Mapping[str, Any] | None:
     """`current.update(matching)`, and nothing matched: the state in reach of which no name fits."""
     for value in locals_of(frame).values() if is_filled_from_elsewhere(frame) else ():
-        if is_a(value, Mapping) and value and value is not given and all(is_a(t, torch.Tensor) for t in value.values()):
+        if (
+            is_a(value, Mapping)
+            and value
+            and value is not state_dict
+            and all(is_a(t, torch.Tensor) for t in value.values())
+        ):
             return None if any(key in own for key in value) else value
     return None
 
@@ -197,8 +202,8 @@ def _plain(module: nn.Module) -> Iterator[tuple[str, torch.Tensor]]:
 
 def _collected(module: nn.Module, known: set[int]) -> Iterator[tuple[str, torch.Tensor]]:
     """The first weight of each plain list, tuple or dictionary: factors[0]"""
-    held = [(name, value) for name, value in vars(module).items() if is_one_of(value, (list, tuple, dict))]
-    for name, value in held if class_source(type(module)) is not None else ():
+    containers = [(name, value) for name, value in vars(module).items() if is_one_of(value, (list, tuple, dict))]
+    for name, value in containers if class_source(type(module)) is not None else ():
         entries = [*value.items()] if is_a(value, dict) else [*enumerate(value)]
         for key, each in entries[:_ENTRIES]:
             if is_a(each, torch.Tensor) and each.requires_grad and each.is_leaf and id(each) not in known:

@@ -46,7 +46,7 @@ class Ledger(Probe):
         self.forward = forward
         self.left_out = LeftOut(watch, forward, optimizers)
         self.latest: dict[str, tuple[int, tuple[LedgerRow, ...]]] = {}  # root -> step, rows
-        self._told: dict[str, tuple[int, int, tuple[LedgerRow, ...]]] = {}  # root -> times told, the same
+        self._reported: dict[str, tuple[int, int, tuple[LedgerRow, ...]]] = {}  # root -> times told, the same
         optimizers.before_update.append(self._read_gradients)
         self._gradients: dict[int, str] = {}  # parameter id -> none | zero | nonzero | notfinite
 
@@ -54,7 +54,7 @@ class Ledger(Probe):
         self._gradients = {}
 
     @no_grad()
-    def _read_gradients(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _read_gradients(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         """Before the update of a deep step, while every gradient stands: of all roots it touches."""
         own = {id(p) for group in optimizer.param_groups for p in group["params"]}
         for _, module in self.roots.alive():
@@ -66,17 +66,17 @@ class Ledger(Probe):
     def end_step(self) -> None:
         if self.watch.depth != DEEP or not self._gradients:
             return
-        held = self.optimizers.parameter_ids()
+        optimized = self.optimizers.parameter_ids()
         changed = {key: value for each, _ in self.optimizers.live() for key, value in each.changed.items()}
         for root, module in self.roots.alive():
-            if root.trained or is_left_out(root, module, held):
-                rows = tuple(self._rows(root, module, held, changed))
+            if root.trained or is_left_out(root, module, optimized):
+                rows = tuple(self._rows(root, module, optimized, changed))
                 self.latest[root.name] = (self.watch.step, rows)
                 if root.trained:
                     self._tell(root, rows)
 
     def _rows(
-        self, root: RootModule, module: torch.nn.Module, held: Collection[int], changed: dict[int, bool]
+        self, root: RootModule, module: torch.nn.Module, optimized: Collection[int], changed: dict[int, bool]
     ) -> list[LedgerRow]:
         rows = []
         for path, child in module.named_modules():
@@ -91,7 +91,7 @@ class Ledger(Probe):
                         elements=0 if torch.nn.parameter.is_lazy(parameter) else parameter.numel(),
                         trainable=parameter.requires_grad,
                         registered=True,
-                        in_optimizer=key in held,
+                        in_optimizer=key in optimized,
                         used=None if self.forward.paused else used,
                         gradient=state,
                         changed=changed.get(key),
@@ -100,12 +100,12 @@ class Ledger(Probe):
         return rows
 
     def _tell(self, root: RootModule, rows: tuple[LedgerRow, ...]) -> None:
-        count, same, last = self._told.get(root.name, (0, 0, ()))
+        count, same, last = self._reported.get(root.name, (0, 0, ()))
         same = same + 1 if rows == last else 1
         if count >= self.ALWAYS_TOLD and same > self.TOLD_THE_SAME:
             return
-        self._told[root.name] = (count + 1, same, rows)
-        stepped = tuple(held.name for held, _ in self.optimizers.live() if held.steps)
+        self._reported[root.name] = (count + 1, same, rows)
+        stepped = tuple(tracked.name for tracked, _ in self.optimizers.live() if tracked.steps)
         self.watch.emit(LedgerFact(root.name, self.watch.step, stepped, rows))
 
 
@@ -136,7 +136,7 @@ class LeftOut:
         self._steps: MutableMapping[nn.Module, set[int]] = WeakKeysById()
         forward.on_quiet.append(self._see)
 
-    def _see(self, module: nn.Module, given: Any, output: Any) -> None:
+    def _see(self, module: nn.Module, inputs: Any, output: Any) -> None:
         if self.roots.holder(module) is not None or not module.training:
             return
         ids, own = self.optimizers.parameter_ids(), list(module.parameters())
@@ -150,11 +150,11 @@ class LeftOut:
             self.watch.governor.insist(self.CLOSER_LOOKS)
 
 
-def is_left_out(root: RootModule, module: nn.Module, held: Collection[int]) -> bool:
+def is_left_out(root: RootModule, module: nn.Module, optimized: Collection[int]) -> bool:
     """Until now it has run in training mode and never with gradients on."""
     if not root.phases.get((True, False)) or any(with_graph for _, with_graph in root.phases):
         return False
-    return all(id(p) in held and p.requires_grad and p.grad is None for p in module.parameters())
+    return all(id(p) in optimized and p.requires_grad and p.grad is None for p in module.parameters())
 
 
 # Parameters that are other objects at every look: made in forward, used once, thrown away.
@@ -182,8 +182,8 @@ class FreshParameters:
         makers = [(root.name, maker) for root, module in trained for maker in forward_makers(module)]
         if not makers:
             return
-        held = self.optimizers.parameter_ids()
-        loose = [leaf for leaf in _leaves(loss.grad_fn, self.NODES) if id(leaf) not in held]
+        optimized = self.optimizers.parameter_ids()
+        loose = [leaf for leaf in _leaves(loss.grad_fn, self.NODES) if id(leaf) not in optimized]
         old = {id(leaf) for reference in self._before if (leaf := reference()) is not None}
         fresh = [leaf for leaf in loose if id(leaf) not in old]
         self._before = [weakref.ref(leaf) for leaf in loose]

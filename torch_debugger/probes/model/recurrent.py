@@ -62,23 +62,23 @@ class PaddedStates(Probe):
         self._looks: dict[str, int] = {}
         self._tokens: dict[tuple[int, ...], torch.Tensor] = {}  # by their shape
         self._reads: list[_Read] = []
-        self._given_state = False  # some layer of this step began with a state that has a graph
+        self._has_initial_state = False  # some layer of this step began with a state that has a graph
         forward.on_output.append(self._see)
         backward.on_look.append(self._look)
 
     def end_step(self) -> None:
-        self._tokens, self._reads, self._given_state = {}, [], False  # nothing of a graph outlives its step
+        self._tokens, self._reads, self._has_initial_state = {}, [], False  # nothing of a graph outlives its step
 
     @no_grad()
-    def _see(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
+    def _see(self, path: str, module: nn.Module, inputs: Any, made: Any) -> None:
         if in_transform() or not isinstance(module, (nn.Embedding, nn.RNNBase)):
             return
-        tensors, outputs = list(tensors_in(given)), list(tensors_in(made))
+        tensors, outputs = list(tensors_in(inputs)), list(tensors_in(made))
         if isinstance(module, nn.Embedding):
             if tensors and tensors[0].dim() == 2:
                 self._tokens[tuple(tensors[0].shape)] = tensors[0]
             return
-        self._given_state = self._given_state or any(state.requires_grad for state in tensors[1:])
+        self._has_initial_state = self._has_initial_state or any(state.requires_grad for state in tensors[1:])
         if not tensors or tensors[0].dim() != 3 or self._looks.get(path, 0) >= self.EACH:
             return  # packed sequences have two dimensions
         if not outputs or tensors[0].is_meta:
@@ -110,7 +110,7 @@ class PaddedStates(Probe):
                 used = "last step" if _is_last_only(read.output, steps, consumers, states) else ""
             else:
                 # A state that is handed on to another recurrent layer, a decoder's, is another story.
-                final = any(_takers(state, consumers) for state in read.states) and not self._given_state
+                final = any(_takers(state, consumers) for state in read.states) and not self._has_initial_state
                 used = "final state" if final else ""
             if used:
                 tell = functools.partial(self._tell, read, used, self.watch.step)
@@ -177,12 +177,12 @@ class SequenceInputs:
     def see(self, path: str, module: nn.Module, arguments: Any) -> None:
         if not isinstance(module, (nn.RNNBase, nn.MultiheadAttention)) or module.batch_first:
             return
-        given, looks = first_tensor(arguments), self._looks.get(path, 0)
-        if given is None or given.dim() != 3 or looks >= self.EACH:  # a packed sequence has no third dimension
+        sequence, looks = first_tensor(arguments), self._looks.get(path, 0)
+        if sequence is None or sequence.dim() != 3 or looks >= self.EACH:  # a packed sequence has no third dimension
             return
         if looks or len(self._looks) < self.LAYERS:
             self._looks[path] = looks + 1
             root = next((root for root, _ in self.roots.alive() if root.name == path.split(".")[0]), None)
             fed = first_tensor(root.call) if root is not None and root.call is not None else None
-            known = (path, type(module).__name__, tuple(given.shape), tuple(fed.shape) if fed is not None else ())
+            known = (path, type(module).__name__, tuple(sequence.shape), tuple(fed.shape) if fed is not None else ())
             self.watch.emit(SequenceInput(*known, place_of(user_frame(2)), self.watch.step))

@@ -212,11 +212,11 @@ class RootModules(Probe):
             for listen in self.on_call if phase[1] else self.on_evaluation:
                 listen(root, arguments, keywords)
 
-    def _keep_device_state(self, root: RootModule, given: torch.Tensor) -> None:
+    def _keep_device_state(self, root: RootModule, tensor: torch.Tensor) -> None:
         self.any_lags = True
-        self.watch.on_device = given.is_cuda
-        if given.is_cuda and not torch.cuda.is_current_stream_capturing():
-            root.device_rng = torch.cuda.get_rng_state(given.device)
+        self.watch.on_device = tensor.is_cuda
+        if tensor.is_cuda and not torch.cuda.is_current_stream_capturing():
+            root.device_rng = torch.cuda.get_rng_state(tensor.device)
             first = root.first_device_rng
             root.first_device_rng = root.device_rng if first is None else first
             self.states_kept = True
@@ -289,7 +289,7 @@ class UnregisteredModules:
         self.watch = watch
         self.parameters: dict[int, str] = {}  # id of a stray parameter -> its would-be path
         self.held: Callable[[], Collection[int]] = tuple  # ids of parameters some optimizer holds; of its probe
-        self._told: dict[tuple[int, str], int] = {}
+        self._reported: dict[tuple[int, str], int] = {}
 
     def meet(self, module: nn.Module, root: RootModule, callers: list[nn.Module]) -> str:
         """The would-be path of an unregistered module: net.layers[0]"""
@@ -308,11 +308,11 @@ class UnregisteredModules:
         modules = _modules_in(vars(owner)[attribute])
         parameters = [p for child in modules for p in child.parameters() if p.requires_grad]
         ids = self.held()
-        held = sum(1 for parameter in parameters if id(parameter) in ids)
+        optimized = sum(1 for parameter in parameters if id(parameter) in ids)
         key = (id(owner), attribute)
-        if self._told.get(key) == held:
+        if self._reported.get(key) == optimized:
             return
-        self._told[key] = held
+        self._reported[key] = optimized
         self.watch.emit(
             StrayModuleFact(
                 owner=owner_path,
@@ -320,7 +320,7 @@ class UnregisteredModules:
                 container=container,
                 kinds=tuple(type(child).__name__ for child in modules[:8]),
                 parameters=sum(parameter.numel() for parameter in parameters),
-                in_optimizer=held,
+                in_optimizer=optimized,
                 place=attribute_place(type(owner), attribute) or Place(module=owner_path),
                 step=self.watch.step,
             )
@@ -332,7 +332,7 @@ def _hiding_place(owner: nn.Module, module: nn.Module) -> tuple[str, str, str] |
     for attribute, value in vars(owner).items():
         if attribute not in _TORCHS_OWN:
             for key, item in _entries(value):
-                if any(held is module for held in _modules_in(item)):
+                if any(hidden is module for hidden in _modules_in(item)):
                     container = "dict" if is_a(value, dict) else type(value).__name__
                     return attribute, container, f"[{key!r}]"
     return None

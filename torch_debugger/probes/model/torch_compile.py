@@ -42,7 +42,7 @@ class Compiled(Probe):
     def install(self, patches: Patches) -> None:
         patches.replace(torch, "compile", self._around_compile)
         if something_is_compiled():
-            self._step_aside()
+            self._pause_forward()
 
     def _around_compile(self, original: Any) -> Any:
         def compile(*arguments: Any, **keywords: Any) -> Any:
@@ -55,7 +55,7 @@ class Compiled(Probe):
         return compile
 
     def _meet(self, arguments: tuple[Any, ...]) -> None:
-        self._step_aside()
+        self._pause_forward()
         for value in arguments[:1]:
             owner = getattr(value, "__self__", None)
             if isinstance(value, nn.Module):
@@ -63,7 +63,7 @@ class Compiled(Probe):
             elif isinstance(owner, torch.optim.Optimizer):
                 self.watch.clock.gone(id(owner))  # its steps will not be heard; backward passes are counted
 
-    def _step_aside(self) -> None:
+    def _pause_forward(self) -> None:
         if not self.forward.paused:
             self.forward.pause()
             self.roots.open_gates()
@@ -108,7 +108,7 @@ class Compilations:
     def __init__(self, watch: Watch) -> None:
         self.watch = watch
         self._last: Any = None
-        self._told = 0
+        self._reports = 0
 
     def step_done(self, step: int, scalars: dict[str, float]) -> None:
         self.watch.probe("compilations", self._look, step)
@@ -122,8 +122,8 @@ class Compilations:
         self._last = listed[-1]
         for each in listed[known + 1 :]:
             found = _read(each, step)
-            if found is not None and self._told < _MOST:
-                self._told += 1
+            if found is not None and self._reports < _MOST:
+                self._reports += 1
                 self.watch.emit(found)
 
 

@@ -46,7 +46,7 @@ class Modes(Probe):
         self._listens = False
         optimizers.before_update.append(self._before_update)
 
-    def _before_update(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _before_update(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         """Told on deep steps."""
         if not self._update:
             self._update = place_of(user_frame(2))
@@ -72,9 +72,9 @@ class Modes(Probe):
         if (trained, evaluated) == before[1:]:
             return  # not called with autograd on: nothing of it was trained
         self._before[root.name] = (step, trained, evaluated)
-        held = self.optimizers.parameter_ids()
+        optimized = self.optimizers.parameter_ids()
         parameters = list(module.parameters())
-        moved = sum(p.requires_grad and id(p) in held for p in parameters)
+        moved = sum(p.requires_grad and id(p) in optimized for p in parameters)
         self.watch.emit(
             ModeLook(
                 step,
@@ -130,7 +130,7 @@ class Passes(Probe):
         self.roots = roots
         self.optimizers = optimizers
         self.loaders = loaders
-        self._told = 0
+        self._reports = 0
         self._open: dict[int, _Pass] = {}
         # A pass that is over, kept until it is known whether its graph was used; backwards and calls by then.
         self._ended: tuple[PassFact, int, int] | None = None
@@ -145,7 +145,7 @@ class Passes(Probe):
 
     def _begin(self, loader: Any, iterator: Any, state: torch.Tensor) -> None:
         self._tell_ended()
-        if self._told >= self.TOLD:
+        if self._reports >= self.TOLD:
             return
         number = self.loaders.deliveries.number_of(loader)
         before, self._states[number] = self._states.get(number), state
@@ -156,7 +156,7 @@ class Passes(Probe):
             number,
             place_of(user_frame(2)),
             is_a(loader.sampler, RandomSampler),
-            min((held.steps for held, _ in self.optimizers.live()), default=0),
+            min((tracked.steps for tracked, _ in self.optimizers.live()), default=0),
             before is not None and same_state(before, state),
             clock.optimizer_steps,
             clock.backwards,
@@ -168,7 +168,7 @@ class Passes(Probe):
         if begun is None:
             return
         self._tell_ended()
-        self._told += 1
+        self._reports += 1
         clock = self.watch.clock
         alive = self.roots.alive()
         calls = [call for root, module in alive for call in self._calls(root, module, begun)]
@@ -215,8 +215,8 @@ class Passes(Probe):
             return []
         if module not in self._modes:
             self._modes[module] = two_modes(module)
-        modes, held = self._modes[module], self.optimizers.parameter_ids()
-        trained = any(id(parameter) in held for parameter in module.parameters())
+        modes, optimized = self._modes[module], self.optimizers.parameter_ids()
+        trained = any(id(parameter) in optimized for parameter in module.parameters())
         evals = [place for owner, place in calls_of(begun.place.file, "eval") if owner == root.name]
         return [
             PassCalls(

@@ -80,11 +80,11 @@ class Spreads(Probe):
 
     # Heard through other probes, so each has a guard of its own: a fault of ours must not take those off
 
-    def _hear_output(self, path: str, module: nn.Module, given: Any, output: Any) -> None:
+    def _hear_output(self, path: str, module: nn.Module, inputs: Any, output: Any) -> None:
         if self._looking:
             self.watch.probe(self.name, self._take_output, path, module, output)
 
-    def _hear_update(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _hear_update(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         if self._looking:
             self.watch.probe(self.name, self._take_parameters, optimizer)
 
@@ -233,7 +233,7 @@ class OutputSpreads(SampleSpreads):
         forward.on_output.append(self._see_deep)
         forward.roots.on_output.append(self._see_light)
 
-    def _see_deep(self, path: str, module: nn.Module, given: Any, made: Any) -> None:
+    def _see_deep(self, path: str, module: nn.Module, inputs: Any, made: Any) -> None:
         if "." not in path:
             self._keep(path, made)
 

@@ -91,8 +91,8 @@ class LatentSamplings:
         if not region.is_whole or not any(op_name(node) in _CURVED for node in region.nodes):
             return
         takers = takers_in(consumers)
-        told = [self._look_at(each, region, takers, names, frame) for each in found]
-        self._looks += any(told[: self.EACH])
+        reported = [self._look_at(each, region, takers, names, frame) for each in found]
+        self._looks += any(reported[: self.EACH])
 
     def _look_at(
         self, one: Sampled, region: LossRegion, takers: Takers, names: dict[int, str], frame: FrameType | None

@@ -36,14 +36,14 @@ class BadWeights:
     def explain(self, name: str, born: bool) -> BadWeight:
         """born: it was so before any update, even if there have been some since."""
         owner, parameter = self._find(name)
-        held, numbers = self._holder(parameter)
+        tracked, numbers = self._holder(parameter)
         module, _, attribute = name.rpartition(".")
-        if held is not None and held.steps and not born:
-            place = held.place
-            if not math.isfinite(numbers.get("lr", 0.0)) and held.place.file:
-                place = setting_of(held.place.file, "lr") or held.place
+        if tracked is not None and tracked.steps and not born:
+            place = tracked.place
+            if not math.isfinite(numbers.get("lr", 0.0)) and tracked.place.file:
+                place = setting_of(tracked.place.file, "lr") or tracked.place
             origin = Origin("weights", module, None, place, given=name)
-            return BadWeight(origin, held.name, numbers, held.looked == held.steps - 1)
+            return BadWeight(origin, tracked.name, numbers, tracked.looked == tracked.steps - 1)
         written = attribute_place(type(owner), attribute) if owner is not None else None
         return BadWeight(Origin("weights", module, None, written or Place(), given=name))
 
@@ -56,10 +56,10 @@ class BadWeights:
         return None, None
 
     def _holder(self, parameter: nn.Parameter | None) -> tuple[TrackedOptimizer | None, dict[str, float]]:
-        for held, optimizer in self.optimizers.live():
+        for tracked, optimizer in self.optimizers.live():
             for group in optimizer.param_groups:
                 if any(each is parameter for each in group["params"]):
-                    return held, group_numbers(group)
+                    return tracked, group_numbers(group)
         return None, {}
 
 
@@ -87,8 +87,8 @@ class HandMade:
         spreads = [size * math.sqrt(min(leaf.shape)) for leaf, size in zip(matrices, sizes, strict=True)]
         if spreads:
             place = drawn_leaf(frame.f_code.co_filename if frame is not None else None) or Place()
-            told = (len(spreads), statistics.median(spreads), place)
-            self.watch.emit(HandMadeWeights(*told, self.watch.step))
+            fields = (len(spreads), statistics.median(spreads), place)
+            self.watch.emit(HandMadeWeights(*fields, self.watch.step))
 
 
 # Units that are alike: rows of a weight matrix that are equal, with gradients that keep them so.
@@ -107,7 +107,7 @@ class AlikeUnits:
         self.watch = watch
         self.optimizers = optimizers
         self._different: set[int] = set()  # ids of parameters whose units differ; they stay so
-        self._told = False
+        self._reported = False
         optimizers.before_update.append(self.look)
 
     @no_grad()
@@ -120,13 +120,13 @@ class AlikeUnits:
             if p.dim() >= 2 and p.shape[0] >= _FEWEST and p.is_floating_point()
         ]
         waiting = [p for p in matrices if id(p) not in self._different][: self.MOST]
-        if waiting or self._told:
+        if waiting or self._reported:
             numbers = [compare_rows(p) for p in waiting]
             values = torch.stack([each.to(numbers[0].device) for each in numbers]) if numbers else torch.empty(0)
             tell = functools.partial(self._tell, held, waiting, len(matrices), self.watch.step)
             self.watch.transfer.send(values.flatten(), tell)
 
-    def _tell(self, held: TrackedOptimizer, matrices: list[torch.Tensor], total: int, step: int, found: Any) -> None:
+    def _tell(self, tracked: TrackedOptimizer, matrices: list[torch.Tensor], total: int, step: int, found: Any) -> None:
         alike, silent = [], []
         for matrix, (weights, gradients, size) in zip(matrices, found.reshape(-1, 3), strict=True):
             if weights > self.tolerance:
@@ -135,18 +135,18 @@ class AlikeUnits:
                 silent.append(matrix)
             elif gradients <= self.tolerance:
                 alike.append(matrix)
-        if alike or silent or self._told:
-            self._told = bool(alike or silent)
+        if alike or silent or self._reported:
+            self._reported = bool(alike or silent)
             names = self.optimizers.looks.names
-            where = self._where(held, (alike or silent)[0]) if self._told else Place()
-            self.watch.emit(TwinUnits(held.name, step, names(alike), names(silent), total, where))
+            where = self._where(tracked, (alike or silent)[0]) if self._reported else Place()
+            self.watch.emit(TwinUnits(tracked.name, step, names(alike), names(silent), total, where))
 
-    def _where(self, held: TrackedOptimizer, parameter: torch.Tensor) -> Place:
+    def _where(self, tracked: TrackedOptimizer, parameter: torch.Tensor) -> Place:
         for _, module in self.optimizers.looks.roots.alive():
             for child in module.modules():
                 for name, own in child.named_parameters(recurse=False):
                     if own is parameter:
-                        return constant_fill(child, name, held.place.file) or Place()
+                        return constant_fill(child, name, tracked.place.file) or Place()
         return Place()
 
 
@@ -178,7 +178,7 @@ class Untied:
         optimizers.before_update.append(self._look)
 
     @no_grad()
-    def _look(self, held: TrackedOptimizer, optimizer: Optimizer) -> None:
+    def _look(self, tracked: TrackedOptimizer, optimizer: Optimizer) -> None:
         own = {id(p) for group in optimizer.param_groups for p in group["params"]}
         for root, module in self.optimizers.looks.roots.alive():
             key = root.name, id(optimizer)
@@ -186,7 +186,7 @@ class Untied:
                 self._looked.add(key)
                 for path, owner in module.named_modules():
                     start = ".".join(part for part in (root.name, path) if part)
-                    self._compare(root.name, start, owner, own, moved=held.steps > 0)
+                    self._compare(root.name, start, owner, own, moved=tracked.steps > 0)
 
     def _compare(self, root: str, start: str, owner: nn.Module, own: set[int], *, moved: bool) -> None:
         for tie in ties(type(owner)):
