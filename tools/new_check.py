@@ -59,8 +59,7 @@ class {cls}(Check):
                 why="TODO why that is wrong.",
                 fix="TODO what to change.",
                 where=record.place,
-                first_step=record.step,
-                last_step=record.step,
+                steps=(record.step, record.step),
                 evidence={{"steps": float(self._wrong)}},
             )
 '''

@@ -40,6 +40,7 @@ SHELLS = {
     "Forward._before", "Forward._after", "RootModules._around", "RootModules._call", "RootModules.of",
     "Evaluation._around", "Evaluation._call", "Optimizers._before_step", "Optimizers._after_step", "Scaler._skipped",
     "Cycles._after_step", "RankDigests._before_step", "Tracing._before", "Tracing._after",
+    "Probes.put", "Probes.get", "Probes.in_order", "Probes.made",  # they make the probes, before any is at work
 }  # fmt: skip
 # These take things off. They are made to fail when they have, or everything would be left behind.
 TAKES_OFF = {

@@ -31,8 +31,7 @@ class LossTooLarge(Check):
             why="It is above 100.",
             fix="Make it smaller.",
             where=Place("train.py", 3 if loss > 100 else 4),
-            first_step=record.step,
-            last_step=record.step,
+            steps=(record.step, record.step),
             evidence={"loss": loss},
             request=Request(5, (), "a closer look"),
         )
