@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
-from torch_debugger.records import Finding, Record, StepCycle  # TODO the records that tell it
+from torch_debugger.records import Finding, StepCycle  # TODO the records that tell it
 
 
 class {cls}(Check):
@@ -48,8 +48,7 @@ class {cls}(Check):
     def __init__(self) -> None:
         self._wrong = 0
 
-    def see(self, record: Record, state: RunState) -> Iterable[Finding]:
-        assert isinstance(record, StepCycle)
+    def see(self, record: StepCycle, state: RunState) -> Iterable[Finding]:
         self._wrong += False  # TODO whether this record shows the fault
         if self._wrong == self.steps_needed:
             yield self.finding(
