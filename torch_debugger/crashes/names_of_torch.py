@@ -29,8 +29,9 @@ def examine_attribute(crash: LiveCrash) -> NameEvidence | None:
     if type(requested) is not str or owner is None or not requested_by_the_user(crash):
         return None
     if is_a(owner, ModuleType):
-        name, names = owner.__name__, dir(owner)
-        if not is_torchs(name) or requested in names:
+        name = owner.__name__
+        names = dir(owner) if is_torchs(name) else [requested]  # of others it may run code of theirs
+        if requested in names:
             return None
         return NameEvidence(
             requested, "attribute", name, "module", (name,), nearest(requested, names), elsewhere(requested, name)
