@@ -6,6 +6,7 @@ The check with the family's next free id, its home in the zoo, and its test. Wha
 from __future__ import annotations
 
 import argparse
+import difflib
 import sys
 from pathlib import Path
 
@@ -20,7 +21,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from torch_debugger.checks.base import Check, RunState
-from torch_debugger.records import Finding, StepCycle  # TODO the records that tell it
+from torch_debugger.records import Finding, Place, Scalars  # TODO the records that tell it
 
 
 class {cls}(Check):
@@ -40,7 +41,8 @@ class {cls}(Check):
     name = "{name}"
     title = "TODO the fault in a few words"
     status = "preview"
-    reads = (StepCycle,)
+    reads = (Scalars,)  # one a step, with "loss" and the rates "lr/0", "lr/1"; CONTRIBUTING lists what others tell
+    explains = ()  # TODO names of checks that find what this fault brings about: run broken.py and see
 
     # TODO thresholds, each with the precondition under which it holds.
     steps_needed = 3
@@ -48,16 +50,17 @@ class {cls}(Check):
     def __init__(self) -> None:
         self._wrong = 0
 
-    def see(self, record: StepCycle, state: RunState) -> Iterable[Finding]:
-        self._wrong += False  # TODO whether this record shows the fault
-        if self._wrong == self.steps_needed:
+    def see(self, record: Scalars, state: RunState) -> Iterable[Finding]:
+        shows_it = record.values.get("loss", 0.0) < 0  # TODO whether this record shows the fault
+        self._wrong += shows_it
+        if shows_it and self._wrong == self.steps_needed:
             yield self.finding(
-                severity="warning",
-                confidence=0.8,
-                message=f"TODO what, where ({{record.place.code}}), how much, since step {{record.step}}.",
+                severity="warning",  # error: the run is wrong; warning: very likely; note: worth knowing
+                confidence=0.8,  # of 20 such findings so many are right
+                message=f"TODO what, where, how much, since step {{record.step}}.",
                 why="TODO why that is wrong.",
                 fix="TODO what to change.",
-                where=record.place,
+                where=Place(),  # TODO the line, from a record
                 steps=(record.step, record.step),
                 evidence={{"steps": float(self._wrong)}},
             )
@@ -134,18 +137,22 @@ def main() -> int:
         home / "fix.diff": "",
         home / "expected.txt": EXPECTED.format(**words),
     }
+    there = [str(file.relative_to(REPOSITORY)) for file in written if file.exists()]
+    if there:
+        parser.error(f"{', '.join(there)}: there already; nothing was written")
     for file, text in written.items():
-        if file.exists():
-            parser.error(f"{file.relative_to(REPOSITORY)} is there already")
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
         print(file.relative_to(REPOSITORY))
+    near = difflib.get_close_matches(name, [check.name for check in catalog()], n=3, cutoff=0.5)
+    if near:
+        print(f"Checks with like names: {', '.join(near)} (torch-debugger explain {near[0]})")
     print(f"{words['id']} {name}: begin with broken.py, and see it go wrong. CONTRIBUTING.md has the steps.")
     return 0
 
 
 def next_id(family: str) -> str:
-    """The family's first number that no check has; numbers are never used again."""
+    """The family's first number that no check has. A check that goes is retired, not deleted: its number is kept."""
     digit = FAMILIES.index(family) + 1
     taken = {check.id for check in catalog()}
     return next(made for number in range(1, 100) if (made := f"TD{digit}{number:02}") not in taken)

@@ -85,6 +85,18 @@ def missing_in(home: Path) -> Complaints:
     yield from (f"no fix of {file.name}" for file in sorted(home.glob("broken*.py")) if file.name not in mended)
 
 
+def test_nothing_is_left_to_do_of_a_skeleton() -> None:
+    """What make new-check leaves to be filled in."""
+
+    def complain(check: type[Check]) -> Complaints:
+        home = ZOO / family(check) / check.name
+        texts = {file.name: file.read_text() for file in home.iterdir() if file.suffix in (".py", ".txt")}
+        texts["the check"] = f"{check.title} {check.__doc__}"
+        yield from (f"TODO in {name}" for name, text in texts.items() if "TODO" in text)
+
+    assert not of_all_checks(complain)
+
+
 def test_what_is_missing_in_a_home_is_named(tmp_path: Path) -> None:
     (tmp_path / "broken.py").write_text("a\n")
     (tmp_path / "broken_2.py").write_text("a\n")

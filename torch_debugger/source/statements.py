@@ -48,10 +48,11 @@ def _fills(node: ast.stmt, attribute: str) -> bool:
 
 
 def setting_of(file: str, key: str) -> Place | None:
-    """The last line of a file that fills something[key], as in group["lr"] = rate."""
+    """The last line of a file that fills something[key], as in group["lr"] = rate or group["lr"] *= 0.5."""
     lines = []
-    for node in nodes_in(file, ast.Assign):
-        for target in node.targets:
+    fills: list[ast.Assign | ast.AugAssign] = [*nodes_in(file, ast.Assign), *nodes_in(file, ast.AugAssign)]
+    for node in fills:
+        for target in node.targets if isinstance(node, ast.Assign) else [node.target]:
             match target:
                 case ast.Subscript(slice=ast.Constant(value=value)) if value == key:
                     lines.append(node.lineno)
