@@ -145,10 +145,8 @@ def test_a_module_that_says_itself_what_is_in_it_is_not_asked() -> None:
     told = capture_crash(caught(lambda: module.no_such_name), 0).traceback
     assert told.startswith("Traceback (most recent call last):\n")
     assert told.endswith("AttributeError: module 'lazy' has no attribute 'no_such_name'\n")
-    if sys.version_info < (
-        3,
-        12,
-    ):  # then whoever makes the text asks it, we and Python alike
+    # From 3.12 on whoever makes the text asks it, we and Python alike.
+    if sys.version_info < (3, 12):
         assert not asked
 
 
